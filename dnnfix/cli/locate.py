@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +12,7 @@ from dnnfix.cli import options
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
 from dnnfix.cli.output import palette, replace_file
+from dnnfix.cli.reported import Reported, issue_of, report_of
 from dnnfix.emit import locations
 from dnnfix.emit.text import PLAIN
 from dnnfix.errors import InputError
@@ -26,8 +26,6 @@ EXAMPLES = """  dnnfix locate --report issue.md                     the reposito
 """
 
 EXIT_CODES = "0 places were found, 2 error"
-MOST_BYTES = 64 * 2**20
-"""Bytes of a report; more is not text that anybody wrote, and not read."""
 
 
 def _positive(value: int) -> int:
@@ -70,16 +68,16 @@ def run(
     reasons, what was changed lately. Nothing is changed, and nothing is run but --test-command. Tests are not searched. The repository is read once; later calls read what has changed."""
     from dnnfix.locate.locate import locate
 
-    name, text, written = _asked(console, report, issue, forge)
+    asked = _asked(console, report, issue, forge)
     settings = configuration.settings()
-    with console.working(name) as progress:
+    with console.working(asked.name) as progress:
         located = locate(
-            text,
-            name,
+            asked.text,
+            asked.name,
             repository,
             cache=settings.cache,
             revision=revision,
-            written=written,
+            written=asked.written,
             top=top,
             tests=test_command,
             seconds=budget,
@@ -98,32 +96,9 @@ def run(
     return CLEAN
 
 
-def _asked(console: Console, report: str | None, issue: str | None, forge: str) -> tuple[str, str, float | None]:
-    """What the report is called, its text, and when it was written where that is known."""
+def _asked(console: Console, report: str | None, issue: str | None, forge: str) -> Reported:
     if issue is not None and report is None:
-        return _issue(console, issue, forge)
+        return issue_of(console, issue, forge)
     if report is None or issue is not None:
         raise InputError("give the report by --report FILE (- for standard input), or by --issue OWNER/NAME#N.")
-    if report == "-":
-        raw = sys.stdin.buffer.read(MOST_BYTES + 1)
-    else:
-        try:
-            with Path(report).open("rb") as file:
-                raw = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            raise InputError(f"{report}: {error.strerror or error}. Give a file with the text of the report.") from None
-    if len(raw) > MOST_BYTES:
-        raise InputError(f"{report}: larger than {MOST_BYTES} bytes; that is data, not a report.")
-    if b"\0" in raw[:8192]:
-        raise InputError(f"{report}: is not text. A picture of a traceback cannot be read: give its text.")
-    return report, raw.decode("utf-8", "replace"), None
-
-
-def _issue(console: Console, issue: str, where: str) -> tuple[str, str, float | None]:
-    slug, _, number = issue.partition("#")
-    if slug.count("/") != 1 or not number.isdigit():
-        raise InputError(f"--issue: has to be OWNER/NAME#N. Received: {issue}")
-    from dnnfix.cli.bot.choosing import Target
-
-    found = Target(where).forge(console).issue(slug, int(number))
-    return issue, f"# {found.title}\n\n{found.body}", found.written
+    return report_of(report)

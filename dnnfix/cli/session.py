@@ -15,6 +15,7 @@ from dnnfix.cli import options
 from dnnfix.cli.console import CLEAN, ERROR, INTERRUPTED, Console
 from dnnfix.cli.guard import internal
 from dnnfix.cli.output import Output
+from dnnfix.cli.reported import Reported, programs_of
 from dnnfix.emit.view import view
 from dnnfix.errors import BudgetExceeded, ConfigError, DnnfixError, EditError, InputError
 from dnnfix.programs import Finder, Program, SettingsByFolder
@@ -39,8 +40,9 @@ class Session:
         *,
         static: bool = False,
         write_baseline: str | None = None,
+        needs_path: bool = True,
     ) -> None:
-        if not inputs.paths:
+        if needs_path and not inputs.paths:
             raise InputError("no path was given. Name files or folders, or - for standard input.")
         self.console = console
         self._inputs, self._exit_zero = inputs, results.exit_zero
@@ -94,6 +96,13 @@ class Session:
             if number:
                 self.console.progress(f"{program.path} (number {number + 1})")
             yield program
+
+    def reported(self, report: Reported) -> Iterator[Program]:
+        """The programs that a report is about; the repository is the folder that was named, if one was."""
+        paths = self._inputs.paths or ()
+        if len(paths) > 1:
+            raise InputError(f"a report is about one repository. Received: {', '.join(paths)}")
+        yield from programs_of(report, Path(paths[0]) if paths else None, self._finder, self.console)
 
     @contextlib.contextmanager
     def guarding(self, program: Program) -> Iterator[None]:

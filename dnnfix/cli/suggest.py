@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
+
+from typer import Option
 
 from dnnfix.cli import options
 from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
+from dnnfix.cli.reported import report_of
 from dnnfix.cli.session import Session
 from dnnfix.programs import Program
 from dnnfix.records import FileReport
@@ -16,6 +20,7 @@ EXAMPLES = """  dnnfix suggest train.py
   dnnfix suggest experiments/ --budget 120 --output-format json --output-file report.json
   dnnfix suggest train.py --python .venv/bin/python     the interpreter that has the program's packages
   dnnfix suggest notebook.ipynb --select DNF3           losses and activations only
+  dnnfix suggest --report issue.md ~/src/project        what a bug report is about: its program, and where it points
   dnnfix suggest train.py --log symptoms.jsonl          with what dnnfix.watch saw in a long run
 """
 
@@ -32,22 +37,33 @@ def run(
     long_run: options.LongRun,
     configuration: options.Configuration,
     results: options.Results,
+    report: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help="a bug report (- for standard input): its program is repaired, and the most suspect files of the folder PATH",
+        ),
+    ] = None,
 ) -> int:
     """Find the faults of deep-learning programs and print proven patches for them. Each program is run for a
     moment in a sandbox, without network and on a budget; candidates are run beside it, and only one that removes the
     symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
     with the place where the program then stops. Nothing of yours is changed."""
-    session = Session(console, inputs, configuration, results, options.overrides(rules, patches, running))
-    return session.work(reports(session, long_run.log))
+    overrides = options.overrides(rules, patches, running)
+    session = Session(console, inputs, configuration, results, overrides, needs_path=report is None)
+    programs = session.programs() if report is None else session.reported(report_of(report))
+    return session.work(reports(session, long_run.log, programs))
 
 
-def reports(session: Session, log: str | None = None) -> Iterator[tuple[Program, FileReport]]:
+def reports(
+    session: Session, log: str | None = None, programs: Iterator[Program] | None = None
+) -> Iterator[tuple[Program, FileReport]]:
     """The whole report of each program that can be analysed, in order; `log` is that of a long run of the only one."""
     from dnnfix import pipeline
     from dnnfix.selectors import verify
     from dnnfix.watching.log import read_log
 
-    for program in session.programs():
+    for program in session.programs() if programs is None else programs:
         seen = read_log(log, program.path) if log is not None else None
         verify(program.settings)
         with session.guarding(program):

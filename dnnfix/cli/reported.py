@@ -1,0 +1,94 @@
+"""Bug reports as commands take them: from a file, standard input or a forge; and the programs that one is about."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dnnfix.cli.console import Console
+from dnnfix.errors import InputError
+from dnnfix.programs import Finder, Program, is_about_models, read
+
+MOST_BYTES = 64 * 2**20
+"""Bytes of a report; more is not text that anybody wrote, and not read."""
+TRIED = 3
+"""Files, the most suspect first, that are taken for the programs of a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A report: what it is called, its text, and when it was written (seconds since 1970) where that is known."""
+
+    name: str
+    text: str
+    written: float | None = None
+
+
+def report_of(path: str) -> Reported:
+    """The report in a file, or on standard input (`-`). Raises `InputError`."""
+    if path == "-":
+        raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+    else:
+        try:
+            with Path(path).open("rb") as file:
+                raw = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}. Give a file with the text of the report.") from None
+    if len(raw) > MOST_BYTES:
+        raise InputError(f"{path}: larger than {MOST_BYTES} bytes; that is data, not a report.")
+    if b"\0" in raw[:8192]:
+        raise InputError(f"{path}: is not text. A picture of a traceback cannot be read: give its text.")
+    return Reported(path, raw.decode("utf-8", "replace"))
+
+
+def issue_of(console: Console, issue: str, where: str) -> Reported:
+    """The report that is an issue (`owner/name#12`) of a forge. Raises `InputError` and `ForgeError`."""
+    slug, _, number = issue.partition("#")
+    if slug.count("/") != 1 or not number.isdigit():
+        raise InputError(f"--issue: has to be OWNER/NAME#N. Received: {issue}")
+    from dnnfix.cli.bot.choosing import Target
+
+    found = Target(where).forge(console).issue(slug, int(number))
+    return Reported(issue, f"# {found.title}\n\n{found.body}", found.written)
+
+
+def programs_of(report: Reported, repository: Path | None, finder: Finder, console: Console) -> Iterator[Program]:
+    """The programs that show what a report says: the one in its text, as if it lay in the repository, then the most suspect
+    files of that. Raises `InputError` where there is neither.
+    """
+    from dnnfix.reproduce.reports.report import parsed
+
+    program = parsed(report.text).program.strip()
+    if program:
+        name = f"{Path(report.name).stem if report.name != '-' else 'report'}.py"
+        yield finder.of_text(program.encode() + b"\n", os.path.join(repository, name) if repository else name)
+    if repository is not None:
+        yield from _suspect(report, repository, finder, console)
+    elif not program:
+        raise InputError(
+            f"{report.name}: the report holds no Python code. Name the folder of the repository that it is about."
+        )
+
+
+def _suspect(report: Reported, repository: Path, finder: Finder, console: Console) -> Iterator[Program]:
+    from dnnfix.locate.locate import locate
+
+    settings = finder.settings.of(repository.absolute())
+    with console.working(report.name) as progress:
+        located = locate(
+            report.text,
+            report.name,
+            repository,
+            cache=settings.cache,
+            written=report.written,
+            top=TRIED,
+            progress=progress,
+        )
+    for suspect in located.files:
+        path = os.path.join(repository, suspect.path)
+        if is_about_models(read(path)[0]):
+            console.remark(f"{path}: suspect ({100 * suspect.share:.0f} %): {'; '.join(suspect.reasons[:2])}")
+            yield from finder.programs([path], "")
