@@ -13,9 +13,9 @@ from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
 from dnnfix.cli.output import palette, replace_file
 from dnnfix.cli.reported import Reported, issue_of, report_of
-from dnnfix.emit import locations
 from dnnfix.emit.text import PLAIN
 from dnnfix.errors import InputError
+from dnnfix.locate import account
 
 EXAMPLES = """  dnnfix locate --report issue.md                     the repository in this folder
   dnnfix locate --report issue.md ~/src/MONAI --top 3
@@ -84,11 +84,11 @@ def run(
             progress=progress,
         )
     if output_format == "json":
-        made = json.dumps(locations.document(located), indent=2, ensure_ascii=False) + "\n"
+        made = json.dumps(account.document(located), indent=2, ensure_ascii=False) + "\n"
     elif output_format == "html":
-        made = locations.page(located)
+        made = account.page(located)
     else:
-        made = locations.text(located, PLAIN if output_file else palette(console))
+        made = account.text(located, PLAIN if output_file else palette(console))
     if output_file is not None:
         replace_file(output_file, made)
     else:

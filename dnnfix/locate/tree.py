@@ -72,7 +72,10 @@ class Revision:
     def __init__(self, git: Git, revision: str) -> None:
         self._git = git
         self._objects: Mapping[str, str] = {}
-        self.commit = git.run("rev-parse", "--verify", f"{revision}^{{commit}}").strip()
+        wanted = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        if not git.succeeds(*wanted):
+            raise InputError(f"{git.folder}: has no revision {revision!r}. Name a tag, branch or commit that it has.")
+        self.commit = git.run(*wanted).strip().splitlines()[-1]
 
     def stamps(self) -> dict[str, str]:
         """By path, the name of the object."""

@@ -14,7 +14,6 @@ from typing import Any, Callable, Dict, Generator, Optional, Set
 import pytest
 
 ROOT = os.path.realpath(os.environ.get("DNNFIX_SPECTRA_ROOT") or os.getcwd()) + os.sep
-OUTPUT = os.environ["DNNFIX_SPECTRA"]
 
 _lines: Dict[str, Set[int]] = {}
 _tests: Dict[str, Any] = {}
@@ -64,5 +63,5 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
 
 def pytest_sessionfinish(session: Any) -> None:
     """Write what was kept."""
-    with open(OUTPUT, "w") as file:
+    with open(os.environ["DNNFIX_SPECTRA"], "w") as file:
         json.dump(_tests, file)

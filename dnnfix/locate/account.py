@@ -100,4 +100,4 @@ def page(located: Located) -> str:
     from dnnfix.emit.html.page import PAGES, render, require
 
     require(PAGES)
-    return render("locate.html.j2", located=located)
+    return render("locate.html.j2", located=located, reply=reply(located.lacking))
