@@ -86,3 +86,11 @@ def test_an_account_that_is_not_told_is_said(github: GitHubFake, forge: GitHubFo
     github.instead.append(Answer("POST", "/graphql", 200, {"errors": [{"type": "FORBIDDEN", "message": "no"}]}))
     with pytest.raises(ForgeError, match="people/digits: its issues"):
         forge.issues(SLUG)
+
+
+def test_an_issue_of_anybody_is_told_with_its_day(github: GitHubFake, forge: GitHubForge, people: Repository) -> None:
+    opened = github.opened_issue(
+        SLUG, "stranger", title="It stops", body="With an error.", created_at="2024-05-01T12:00:00Z"
+    )
+    found = forge.issue(SLUG, opened["number"])
+    assert (found.title, found.body, found.written) == ("It stops", "With an error.", 1714564800.0)
