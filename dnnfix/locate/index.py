@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,10 @@ FIELDS = ("path", "names", "notes", "body")
 """The fields of a file, in the order of their columns."""
 RARE = 0.1
 """Share of the files up to which a word that they hold is rare."""
+BUSY = 60.0
+"""Seconds that another call on the same index is waited for."""
+KEPT_AT_ONCE = 100
+"""Files that are read between two points from which an interrupted call goes on."""
 MOST_TERMS = 400
 """Words of one question."""
 
@@ -36,8 +40,6 @@ CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT UNIQUE, stamp TEXT, lines I
 CREATE TABLE definition (id INTEGER PRIMARY KEY, file INTEGER, name TEXT, last_name TEXT, first INTEGER, last INTEGER, is_class INTEGER);
 CREATE INDEX definition_file ON definition (file);
 CREATE INDEX definition_name ON definition (last_name);
-CREATE TABLE import (file INTEGER, module TEXT);
-CREATE INDEX import_file ON import (file);
 CREATE TABLE message (id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, text TEXT);
 CREATE INDEX message_file ON message (file);
 CREATE TABLE built (file INTEGER, line INTEGER, text TEXT, number INTEGER);
@@ -82,7 +84,9 @@ class Index:
 
     def __init__(self, database: Path | None = None) -> None:
         """The index in that file, which is made where it does not exist; in memory without one."""
-        self._database = sqlite3.connect(":memory:" if database is None else database, isolation_level=None)
+        self._database = sqlite3.connect(
+            ":memory:" if database is None else database, timeout=BUSY, isolation_level=None
+        )
         self._database.execute("PRAGMA synchronous = OFF")  # what a power cut destroys is made anew
         self._held: dict[str, frozenset[int]] = {}
         if self._kept("version") != str(VERSION):
@@ -101,14 +105,15 @@ class Index:
         now = tree.stamps()
         had = {path: (number, stamp) for number, path, stamp in self.rows("SELECT id, path, stamp FROM file")}
         changed = [path for path, stamp in now.items() if path not in had or had[path][1] != stamp]
-        with self._database, closing(self._database.cursor()) as cursor:
-            cursor.execute("BEGIN")
+        with self._writing():
             self._forget(number for path, (number, _) in had.items() if now.get(path) != had[path][1])
-            for done, (path, text) in enumerate(tree.texts(changed)):
-                self._add(path, now[path], text)
-                progress(done + 1, len(changed))
-            if changed or len(had) != len(now):
-                self._clear_known()
+        for begun in range(0, len(changed), KEPT_AT_ONCE):
+            with self._writing():
+                for path, text in tree.texts(changed[begun : begun + KEPT_AT_ONCE]):
+                    self._add(path, now[path], text)
+            progress(min(begun + KEPT_AT_ONCE, len(changed)), len(changed))
+        if changed or len(had) != len(now):
+            self._clear_known()
         return len(changed)
 
     def update_history(self, git: Git, until: str) -> None:
@@ -120,8 +125,7 @@ class Index:
             last = None
             for table in ("past", "touched", "past_words"):
                 self._database.execute(f"DELETE FROM {table}")
-        with self._database:
-            self._database.execute("BEGIN")
+        with self._writing():
             for commit in commits(git, until, last):
                 subject = commit.message.split("\n", 1)[0]
                 row = (commit.name, commit.time, commit.author, commit.fixes, subject)
@@ -132,6 +136,13 @@ class Index:
                 words = text_of(commit.message[:2000])
                 self._database.execute("INSERT INTO past_words (rowid, text) VALUES (?, ?)", (number, words))
             self._keep("commit", until)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction: all of it is kept, or nothing where it is interrupted."""
+        with self._database:
+            self._database.execute("BEGIN")
+            yield
 
     def _add(self, path: str, stamp: str, text: str) -> None:
         made = outline(text)
@@ -148,7 +159,6 @@ class Index:
         self._database.executemany("INSERT INTO definition VALUES (?, ?, ?, ?, ?, ?, ?)", places)
         said = [(place[0], text_of(place[2]), body) for place, body in zip(places, made.bodies, strict=True)]
         self._database.executemany("INSERT INTO definition_words (rowid, names, body) VALUES (?, ?, ?)", said)
-        self._database.executemany("INSERT INTO import VALUES (?, ?)", [(number, module) for module in made.imports])
         first = self._next("message")
         raised = [(first + i, number, each.line, each.text) for i, each in enumerate(made.messages)]
         self._database.executemany("INSERT INTO message VALUES (?, ?, ?, ?)", raised)
@@ -164,7 +174,6 @@ class Index:
                     f"DELETE FROM {table}_words WHERE rowid IN (SELECT id FROM {table} WHERE file = ?)", (number,)
                 )
                 self._database.execute(f"DELETE FROM {table} WHERE file = ?", (number,))
-            self._database.execute("DELETE FROM import WHERE file = ?", (number,))
             self._database.execute("DELETE FROM built WHERE file = ?", (number,))
             self._database.execute("DELETE FROM file_words WHERE rowid = ?", (number,))
             self._database.execute("DELETE FROM file WHERE id = ?", (number,))

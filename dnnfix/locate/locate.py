@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
@@ -56,22 +57,19 @@ def locate(
         raise InputError(
             f"{name}: the report says nothing that could be looked for. Give its text: title, message, traceback."
         )
-    remarks = list(_remarks(text, report.whole))
     git = history_of(folder)
     tree, commit = _tree(folder, git, revision)
-    with _index(cache, folder, revision) as index:
-        _update(index, tree, progress)
+    seen = None
+    if tests is not None:
+        progress("running the tests")
+        seen = spectrum.run(tests, folder, seconds)
+    with _kept(cache, folder, revision) as index:
+        index.update(tree, lambda done, all_: progress(f"reading files: {done} of {all_}"))
         if not index.paths:
             raise InputError(f"{folder}: holds no Python files but tests. Give the root of the repository.")
-        if git is None:
-            remarks.append(f"{folder} has no git history: what was changed and mended before is not known")
-        else:
+        if git is not None:
             progress("reading the history")
             index.update_history(git, commit or git.run("rev-parse", "HEAD").strip())
-        seen = None
-        if tests is not None:
-            progress("running the tests")
-            seen = spectrum.run(tests, folder, seconds)
         progress("ranking")
         question = Question(report, index, time.time() if written is None else written, seen)
         files = ranked_files(question)
@@ -85,16 +83,20 @@ def locate(
         shown,
         triaged(report),
         lacking(report.report, text),
-        tuple(remarks),
+        tuple(_remarks(text, report.whole, folder, git)),
     )
 
 
-def _remarks(text: str, whole: str) -> Iterator[str]:
+def _remarks(text: str, whole: str, folder: Path, git: Git | None) -> Iterator[str]:
     if len(text) > LONGEST:
         yield f"the report has {len(text):,} characters, of which the first and last {LONGEST // 2:,} were read"
     letters = [letter for letter in whole if letter.isalpha()]
     if letters and sum(letter.isascii() for letter in letters) < len(letters) / 2:
         yield "the report is in another alphabet: only the code, names and messages in it could be compared"
+    if git is None:
+        yield f"{folder} has no git history: what was changed and mended before is not known"
+    elif git.run("rev-parse", "--is-shallow-repository").strip() == "true":
+        yield f"{folder} was cloned without all of its history: what was changed and mended earlier is not known"
 
 
 def _tree(folder: Path, git: Git | None, revision: str | None) -> tuple[Tree, str | None]:
@@ -106,21 +108,31 @@ def _tree(folder: Path, git: Git | None, revision: str | None) -> tuple[Tree, st
     return found, found.commit
 
 
-def _index(cache: Path | None, folder: Path, revision: str | None) -> Index:
+@contextmanager
+def _kept(cache: Path | None, folder: Path, revision: str | None) -> Iterator[Index]:
+    """The index that is kept for a folder; one that is damaged is thrown away, and one that cannot be kept is made in memory."""
     if cache is None:
-        return Index()
+        with Index() as index:
+            yield index
+        return
     place = blake2b(f"{folder.resolve()}\0{revision is not None}".encode("utf-8", "surrogateescape"), digest_size=8)
-    kept = cache / f"locate-{place.hexdigest()}.sqlite"
+    file = cache / f"locate-{place.hexdigest()}.sqlite"
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        return Index(kept)
-    except sqlite3.DatabaseError:  # cut short, or not an index at all
-        kept.unlink(missing_ok=True)
-        return Index(kept)
-
-
-def _update(index: Index, tree: Tree, progress: Progress) -> None:
-    index.update(tree, lambda done, all_: progress(f"reading files: {done} of {all_}") if done % 50 == 0 else None)
+        found = Index(file)
+    except (
+        OSError,
+        sqlite3.OperationalError,
+    ):  # a folder that is not writable, or another call that works on it for long
+        found = Index()
+    except sqlite3.DatabaseError:
+        file.unlink(missing_ok=True)
+        found = Index(file)
+    try:
+        with found:
+            yield found
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{file}: the index is damaged ({error}). Delete it: it is made anew.") from None
 
 
 def _file(question: Question, ranked: Ranked, definitions: Sequence[Ranked]) -> SuspectFile:

@@ -1,4 +1,4 @@
-"""What of a Python file is indexed: its words by field, its definitions and the lines they stand on, what it imports and raises."""
+"""What of a Python file is indexed: its words by field, its definitions and the lines they stand on, what it raises, and the sizes it makes objects of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dnnfix.source.parse import Unparsable, parse
 
 _NOTE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 _DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([.\w]+))", re.MULTILINE)
 _RAISING = ("raise ", "assert ", "warn(", "warning(", "error(")
 _BUILT = re.compile(r"\b([A-Z]\w+)\(([^()\n]{1,160})\)")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
@@ -62,7 +61,6 @@ class Outline:
     definitions: tuple[Definition, ...]
     bodies: tuple[str, ...]
     """The words of each definition; of a class, those that stand in none of its methods."""
-    imports: tuple[str, ...]
     messages: tuple[Message, ...]
     built: tuple[Built, ...]
     lines: int
@@ -76,14 +74,13 @@ def outline(text: str) -> Outline:
     try:
         definitions = tuple(_defined(parse(text).body, ""))
     except Unparsable:
-        definitions = tuple(_written(text, len(lines)))
+        definitions = tuple(_written(text, starts))
     return Outline(
         names=text_of(" ".join(each.name.rpartition(".")[2] for each in definitions)),
         notes=text_of(" ".join(_NOTE.findall(text))),
         body=" ".join(said),
         definitions=definitions,
         bodies=tuple(" ".join(_own_lines(each, definitions, said)) for each in definitions),
-        imports=tuple(dict.fromkeys(first or second for first, second in _IMPORT.findall(text))),
         messages=tuple(_raised(lines)),
         built=tuple(_built(text, starts)),
         lines=len(lines),
@@ -105,17 +102,17 @@ def _defined(body: Sequence[ast.stmt], within: str) -> Iterator[Definition]:
                 yield from _defined(handler.body, within)
 
 
-def _written(text: str, lines: int) -> Iterator[Definition]:
+def _written(text: str, starts: Sequence[int]) -> Iterator[Definition]:
     """The definitions of a file that does not parse (of another Python, or broken): each ends where the next of its depth begins."""
     found = [
-        (text.count("\n", 0, match.start()) + 1, len(match[1].expandtabs()), match[2], match[3])
+        (bisect_right(starts, match.start()), len(match[1].expandtabs()), match[2], match[3])
         for match in _DEFINITION.finditer(text)
     ]
     within: list[tuple[int, str]] = []
     for i, (line, depth, kind, name) in enumerate(found):
         while within and within[-1][0] >= depth:
             within.pop()
-        last = next((other for other, deep, _, _ in found[i + 1 :] if deep <= depth), lines + 1) - 1
+        last = next((other for other, deep, _, _ in found[i + 1 :] if deep <= depth), len(starts)) - 1
         dotted = ".".join([*(outer for _, outer in within), name])
         if len(within) == depth // 4 or not depth:
             yield Definition(dotted, line, max(line, last), kind == "class")

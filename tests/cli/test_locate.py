@@ -191,3 +191,13 @@ def test_a_report_without_code_needs_a_repository(call: Call, folder: Path) -> N
     (folder / "issue.md").write_text("# It stops\n\nNothing helps.\n")
     said = call("suggest", "--report", "issue.md", "--isolated")
     assert said.code == 2 and "holds no Python code" in said.err
+
+
+def test_a_shallow_clone_and_a_cache_that_cannot_be_written_are_said_and_used(
+    call: Call, shop: Path, folder: Path
+) -> None:
+    commit(shop, "More", "2024-06-01", {"shop/more.py": "x = 1\n"})
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{shop}", folder / "shallow"], check=True)
+    (folder / "file").write_text("")
+    said = call("locate", "--report", "report.md", "shallow", "--cache-dir", "file/cache", "--top", "1", "--isolated")
+    assert said.code == 0 and "cloned without all of its history" in said.out and "shop/loss.py" in said.out, said.err
