@@ -32,6 +32,7 @@ from dnnfix.locate.ranking import (
     ranked_files,
 )
 from dnnfix.locate.said import said
+from dnnfix.locate.spectra.spectrum import Spectrum, spectrum
 from dnnfix.locate.tree import Revision
 
 REPORTS = Path(__file__).with_name("locate") / "reports.jsonl"
@@ -71,6 +72,8 @@ class Table:
     """What the evidence took to gather."""
     files: Any = None
     """The row of its file, for each definition."""
+    paths: tuple[str, ...] = ()
+    """The path of each file."""
     changed: int = 0
     """How many definitions the fix changed, whether they are among the rows or not."""
 
@@ -105,7 +108,17 @@ def clone(folder: Path, repository: str) -> Git:
     raise SystemExit(f"{place}: no clone of https://github.com/{repository} there. Make one, with its history.")
 
 
-def questions(folder: Path, repository: str, own: Sequence[Report]) -> Iterator[tuple[Report, Question, Git]]:
+def spectrum_of(folder: Path | None, report: Report) -> Spectrum | None:
+    """The spectrum of the tests of a fix in the version before it, where it was taken: `OWNER+NAME-ISSUE.json`, as the plugin writes it."""
+    if folder is None:
+        return None
+    file = folder / f"{report.repository.replace('/', '+')}-{report.issue}.json"
+    return spectrum(json.loads(file.read_bytes())) if file.is_file() else None
+
+
+def questions(
+    folder: Path, repository: str, own: Sequence[Report], spectra: Path | None = None
+) -> Iterator[tuple[Report, Question, Git]]:
     """Each report of a repository as a question to the index of the version that it was mended in."""
     git = clone(folder, repository)
     with Index() as index:
@@ -113,20 +126,26 @@ def questions(folder: Path, repository: str, own: Sequence[Report]) -> Iterator[
         # In the order of their versions, so that little is read again from one to the next.
         for report in sorted(own, key=lambda each: int(git.run("log", "-1", "--format=%ct", each.version))):
             index.update(Revision(git, report.version))
-            yield report, Question(said(report.text), index, report.written), git
+            yield report, Question(said(report.text), index, report.written, spectrum_of(spectra, report)), git
 
 
-def tables(folder: Path, every: Sequence[Report], jobs: int = 2) -> tuple[list[Table], list[Table]]:
+def tables(
+    folder: Path, every: Sequence[Report], spectra: Path | None = None, jobs: int = 2
+) -> tuple[list[Table], list[Table]]:
     """The evidence for files and for definitions of each report, in the same order."""
     groups = sorted(by_repository(every).items(), key=lambda each: -len(each[1]))
     with ProcessPoolExecutor(jobs) as pool:
-        done = list(pool.map(_of_repository, *zip(*((folder, name, own) for name, own in groups), strict=True)))
+        done = list(
+            pool.map(_of_repository, *zip(*((folder, name, own, spectra) for name, own in groups), strict=True))
+        )
     return [each for files, _ in done for each in files], [each for _, definitions in done for each in definitions]
 
 
-def _of_repository(folder: Path, repository: str, own: Sequence[Report]) -> tuple[list[Table], list[Table]]:
+def _of_repository(
+    folder: Path, repository: str, own: Sequence[Report], spectra: Path | None
+) -> tuple[list[Table], list[Table]]:
     files, definitions = [], []
-    for report, question, git in questions(folder, repository, own):
+    for report, question, git in questions(folder, repository, own, spectra):
         paths = question.index.paths
         right = {number for number, path in paths.items() if path in report.files}
         if not right:
@@ -135,14 +154,15 @@ def _of_repository(folder: Path, repository: str, own: Sequence[Report]) -> tupl
         evidence = file_scores(question)
         seconds = time.perf_counter() - begun
         numbers = list(paths)
-        files.append(Table(report, _values(evidence, numbers), np.isin(numbers, list(right)), seconds))
+        right_rows = np.isin(numbers, list(right))
+        files.append(Table(report, _values(evidence, numbers), right_rows, seconds, paths=tuple(paths.values())))
         row = {number: i for i, number in enumerate(numbers)}
         among = [place for file in ranked_files(question)[:LOOKED_AT] for place in question.index.in_file(file.number)]
         held = [place.id for place in among]
         changed = _changed(git, report, question)
         values = _values([*definition_scores(question), Scores(FILE, {})], held)
         of_file = np.array([row[place.file] for place in among], dtype=int)
-        definitions.append(Table(report, values, np.isin(held, list(changed)), seconds, of_file, len(changed)))
+        definitions.append(Table(report, values, np.isin(held, list(changed)), seconds, of_file, changed=len(changed)))
     return files, definitions
 
 

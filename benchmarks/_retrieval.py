@@ -39,6 +39,8 @@ class Source:
     """A file by its parts, each as tokens."""
 
     whole: Sequence[str]
+    counts: Counter[str]
+    """How often each token stands in the whole."""
     classes: Sequence[str]
     methods: Sequence[str]
     identifiers: Sequence[str]
@@ -70,8 +72,10 @@ def _source(text: str) -> Source:
         pass
     comments = [line.partition("#")[2] for line in text.splitlines() if "#" in line]
     comments += text.split('"""')[1::2]
+    whole = tokens(text)
     return Source(
-        tokens(text),
+        whole,
+        Counter(whole),
         tokens(" ".join(classes)),
         tokens(" ".join(methods)),
         tokens(" ".join(IDENTIFIER.findall(text))),
@@ -81,7 +85,7 @@ def _source(text: str) -> Source:
 
 def bm25(said: Said, files: Sequence[Source]) -> Any:
     """BM25 of whole files for the whole report."""
-    return _bm25([file.whole for file in files], tokens(said.whole))
+    return _bm25([file.whole for file in files], said.whole)
 
 
 def structured(said: Said, files: Sequence[Source]) -> Any:
@@ -89,21 +93,25 @@ def structured(said: Said, files: Sequence[Source]) -> Any:
     total = np.zeros(len(files))
     for part in ("classes", "methods", "identifiers", "comments"):
         documents = [getattr(file, part) for file in files]
-        for asked in (said.title, f"{said.prose}\n{said.code}\n{said.logs}"):
-            total += _bm25(documents, tokens(asked))
+        total += _bm25(documents, said.title, f"{said.prose}\n{said.code}\n{said.logs}")
     return total
 
 
-def _bm25(documents: Sequence[Sequence[str]], asked: Sequence[str]) -> Any:
+def _bm25(documents: Sequence[Sequence[str]], *questions: str) -> Any:
+    """The sum over the questions of the BM25 of the documents."""
     index = bm25s.BM25()
     index.index([list(document) or ["∅"] for document in documents], show_progress=False)
-    known = [token for token in asked if token in index.vocab_dict]
-    return index.get_scores(known) if known else np.zeros(len(documents))
+    total = np.zeros(len(documents))
+    for question in questions:
+        known = [token for token in tokens(question) if token in index.vocab_dict]
+        if known:
+            total += index.get_scores(known)
+    return total
 
 
 def rvsm(said: Said, files: Sequence[Source], earlier: Sequence[tuple[Said, Sequence[int]]]) -> Any:
     """BugLocator: rVSM, and the likeness to earlier reports shared out among the files that mended them."""
-    counts = [Counter(file.whole) for file in files]
+    counts = [file.counts for file in files]
     holders = Counter(token for count in counts for token in count)
     rarity = {token: math.log(len(files) / many) for token, many in holders.items()}
     asked = _vector(Counter(tokens(said.whole)), rarity)

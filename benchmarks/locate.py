@@ -1,11 +1,13 @@
 """Finding the place from a report: `dnnfix locate` beside BM25, BugLocator and structured retrieval, and what each kind of evidence adds.
 
-    python benchmarks/locate.py FOLDER [--peers] [--ablation]
+    python benchmarks/locate.py FOLDER [--peers] [--ablation] [--spectra FOLDER]
 
 FOLDER holds clones, with history, of the repositories that `benchmarks/locate/reports.jsonl` names (as `OWNER+NAME`). Each report is
 asked of the version before its fix, with what the history knew on the day it was written; the answer is right where it names files
 (or definitions) that the fix changed. Tests are no candidates, for anybody. Weights are fitted to other projects than the one they are
 measured on. The reports are restated ones: told anew from the facts of public reports, since their texts are not ours to keep.
+`--spectra` names a folder of what the plugin of `dnnfix locate --test-command` wrote for tests of the fix in the version before it
+(`OWNER+NAME-ISSUE.json`): on these reports Tarantula and Ochiai are measured too, and `dnnfix locate` with and without the tests.
 `--peers` needs bm25s and snowballstemmer (pip install bm25s snowballstemmer).
 """
 
@@ -13,16 +15,17 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from _learning import Quality, across_projects, by_project, mean, quality, with_files
 from _measure import Table as Numbers
 from _measure import arguments
-from _reports import Table, by_repository, clone, columns_of, reports, tables
+from _reports import Table, by_repository, clone, columns_of, reports, spectrum_of, tables
 
 from dnnfix.locate.said import said
+from dnnfix.locate.spectra.spectrum import tarantula
 from dnnfix.locate.tree import Revision
 
 PRECISION, FIRST, GAIN, LOSS = 0.65, 0.62, 0.12, 0.03
@@ -38,10 +41,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--peers", action="store_true", help="rank by others too: some minutes")
     parser.add_argument("--ablation", action="store_true", help="leave each kind of evidence out in turn: some minutes")
+    parser.add_argument("--spectra", type=Path, metavar="FOLDER", help="what failing and passing tests execute")
     given = parser.parse_args()
     numbers = Numbers.of(given)
     every = reports()
-    files, definitions = tables(given.folder, every)
+    files, definitions = tables(given.folder, every, given.spectra)
     kinds, kinds_of_definitions = columns_of()
 
     sys.stdout.write(
@@ -60,6 +64,8 @@ def main() -> None:
     _row("dnnfix locate", ours)
     if given.ablation:
         _ablation(files, kinds)
+    if given.spectra:
+        _spectra(given.spectra, files, kinds, ours)
     for repository, own in by_project(files, ours):
         other = mean(dict(by_project(files, beside))[repository])
         sys.stdout.write(
@@ -114,6 +120,28 @@ def _ablation(files: Sequence[Table], kinds: Sequence[tuple[str, str]]) -> None:
         _row(f"  {alone} alone", _ours(files, [i for i, (module, _) in enumerate(kinds) if module == alone], kinds))
 
 
+def _spectra(spectra: Path, files: Sequence[Table], kinds: Sequence[tuple[str, str]], ours: Sequence[Quality]) -> None:
+    """The reports whose tests were run: by the tests alone, and with and without them."""
+    executed = kinds.index(("executed", "executed"))
+    kept = [i for i, table in enumerate(files) if table.values[:, executed].any()]
+    without = _ours(files, [i for i in range(len(kinds)) if i != executed], kinds)
+    sys.stdout.write(f"{len(kept)} reports whose tests were run\n")
+    _row("  Tarantula", [quality(_by_tests(spectra, files[i], tarantula), files[i].right) for i in kept])
+    _row("  Ochiai", [quality(files[i].values[:, executed], files[i].right) for i in kept])
+    _row("  dnnfix locate without the tests", [without[i] for i in kept])
+    _row("  dnnfix locate with them", [ours[i] for i in kept])
+
+
+def _by_tests(spectra: Path, table: Table, formula: Callable[[int, int, int, int], float]) -> Any:
+    """The greatest suspiciousness of each file's lines."""
+    seen = spectrum_of(spectra, table.report)
+    best = dict.fromkeys(table.paths, 0.0)
+    for (path, _), score in seen.by(formula).items() if seen is not None else ():
+        if path in best:
+            best[path] = max(best[path], score)
+    return _array([best[path] for path in table.paths])
+
+
 def _peers(folder: Path, every: Sequence[Any], files: Sequence[Table]) -> Mapping[str, list[Quality]]:
     from _retrieval import PEERS, Sources, rvsm
 
@@ -141,7 +169,7 @@ def _peers(folder: Path, every: Sequence[Any], files: Sequence[Table]) -> Mappin
     return {name: [own[table.report.name] for table in files] for name, own in found.items()}
 
 
-def _array(values: Sequence[bool]) -> Any:
+def _array(values: Sequence[float]) -> Any:
     import numpy as np
 
     return np.array(values)

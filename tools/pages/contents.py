@@ -75,6 +75,7 @@ CONTENTS = Section(
             (
                 _docs("How runs end", "runs"),
                 _docs("Programs that do not run as they stand", "reproduction"),
+                _docs("From a bug report to the place", "locating"),
                 _docs("What training shows", "symptoms"),
                 _docs("Small edits at a crash", "small-edits"),
                 _docs("The sandbox", "sandbox"),
