@@ -57,12 +57,17 @@ def issue_of(console: Console, issue: str, where: str) -> Reported:
 
 def programs_of(report: Reported, repository: Path | None, finder: Finder, console: Console) -> Iterator[Program]:
     """The programs that show what a report says: the one in its text, as if it lay in the repository, then the most suspect
-    files of that. Raises `InputError` where there is neither.
+    files of that. With a repository at hand, code that is a part of a program is left out. Raises `InputError` where there is neither.
     """
+    from dnnfix.reproduce.reports.fragments import lacking_names
     from dnnfix.reproduce.reports.report import parsed
 
     program = parsed(report.text).program.strip()
-    if program:
+    lacking = lacking_names(program) if program and repository is not None else ()
+    if lacking is None or lacking:  # what a part of a program lacks is no fault of it
+        why = f"nothing in it defines {lacking[0]}" if lacking else "it is not Python as it stands"
+        console.remark(f"{report.name}: its code is not run by itself, since it is a part of a program: {why}")
+    elif program:
         name = f"{Path(report.name).stem if report.name != '-' else 'report'}.py"
         yield finder.of_text(program.encode() + b"\n", os.path.join(repository, name) if repository else name)
     if repository is not None:

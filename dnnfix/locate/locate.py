@@ -25,6 +25,8 @@ from dnnfix.locate.words import words
 
 SHARED_WORDS = 5
 """Words that a file shares with the report which are named as a reason."""
+SHORTEST = 4
+"""Letters of such a word: in a small repository few files hold words of grammar."""
 SUSPECTS = 3
 """Definitions that are shown of a file."""
 LEAST_WORDS = 3
@@ -163,5 +165,5 @@ def _lines(question: Question, file: int) -> Iterator[Line]:
 
 def _shared(question: Question, file: int) -> Iterable[str]:
     """The words of the report that the file holds and few others do, the rarest first."""
-    asked = list(dict.fromkeys(words(f"{question.said.title} {question.said.prose} {question.said.message}")))
-    return question.index.rare(file, asked)[:SHARED_WORDS]
+    asked = dict.fromkeys(words(f"{question.said.title} {question.said.prose} {question.said.message}"))
+    return question.index.rare(file, [word for word in asked if len(word) >= SHORTEST])[:SHARED_WORDS]

@@ -187,6 +187,17 @@ def test_a_report_is_repaired(call: Call, folder: Path) -> None:
     assert said.code == 1 and "issue.py" in said.out and "+model = nn.Sequential" in said.out
 
 
+def test_a_part_of_a_program_is_not_run_beside_its_repository(call: Call, shop: Path, folder: Path) -> None:
+    warning = "/opt/shop/loss.py:7: UserWarning: Using a target size\n  loss = F.smooth_l1_loss(scores, target)"
+    (folder / "issue.md").write_text(
+        f"# A warning\n\n```\n{warning}\n```\n\n```python\nself.loss(scores, target)\n```\n"
+    )
+    (shop / "shop/model.py").unlink()  # what is left imports no framework, so that nothing is run
+    said = call("suggest", "--report", "issue.md", "shop", "--isolated")
+    assert "since it is a part of a program: nothing in it defines self" in said.err
+    assert "report.py" not in said.out and "issue.py" not in said.out
+
+
 def test_a_report_without_code_needs_a_repository(call: Call, folder: Path) -> None:
     (folder / "issue.md").write_text("# It stops\n\nNothing helps.\n")
     said = call("suggest", "--report", "issue.md", "--isolated")

@@ -32,7 +32,8 @@ def project(folder: Path, assertion: str) -> Path:
     (folder / "shop.py").write_text("def double(x):\n    if x < 0:\n        return x\n    return 2 * x\n")
     (folder / "test_shop.py").write_text(
         "import pytest\nfrom shop import double\n\n\ndef test_up():\n    assert double(2) == 4\n\n\n"
-        f"def test_down():\n    assert {assertion}\n\n\n@pytest.mark.skip\ndef test_not():\n    assert False\n"
+        f"def test_down():\n    assert {assertion}\n\n\n@pytest.mark.skip\ndef test_not():\n    assert False\n\n\n"
+        "@pytest.mark.xfail\ndef test_expected():\n    assert False\n"
     )
     return folder
 
@@ -43,6 +44,19 @@ def test_the_lines_of_a_failing_test_are_found(tmp_path: Path) -> None:
     suspect = {line: score for line, score in seen.by(ochiai).items() if line[0] == "shop.py"}
     assert max(suspect, key=lambda line: suspect[line]) == ("shop.py", 3) and ("shop.py", 4) not in suspect
     assert not list((tmp_path / "shop").glob("*.json"))
+
+
+def test_tests_of_unittest_count_as_they_end(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop", "True")
+    (folder / "test_old.py").write_text(
+        "import unittest\nfrom shop import double\n\n\nclass TestDouble(unittest.TestCase):\n"
+        "    def test_down(self):\n        self.assertEqual(double(-2), -4)\n\n"
+        "    def test_skipped(self):\n        self.skipTest('not today')\n\n"
+        "    @unittest.expectedFailure\n    def test_expected(self):\n        self.assertTrue(False)\n"
+    )
+    seen = run("python -m pytest -q", folder, 60.0)
+    assert (seen.failed, seen.passed) == (1, 2)
+    assert all(path.endswith(".py") for path, _ in seen.failing)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,10 @@ def parsed(text: str) -> BugReport:
     return BugReport(tuple(blocks), "\n\n".join(prose))
 
 
-_TRACEBACK = re.compile(r"^\s*Traceback \(most recent call last\)|^\s*File \".*\", line \d+", re.MULTILINE)
+_TRACEBACK = re.compile(
+    r"^\s*Traceback \(most recent call last\)|^\s*File \".*\", line \d+|^\s*\S.*\.py:\d+: \w*(?:Warning|Error)\b",
+    re.MULTILINE,
+)
 _ERROR = re.compile(r"^\s*(?:[\w.]+\.)?\w*(?:Error|Exception|Warning)\b.*", re.MULTILINE)
 _LOG = re.compile(
     r"^\s*(?:Epoch[\s:\[]+\d+|\d+/\d+ \[=*>?\.*\]|.*\bloss[:=\s]+(?:\d|nan)|.*\bacc(?:uracy)?[:=\s]+\d|_{10,}|={10,}"

@@ -133,7 +133,8 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
         known += [name for name in dir(builtins) if scene.subject.source.is_called(node) and not name.startswith("_")]
         unread = _unread_names(scene, node)
         for name, less in _likeliest(node.id, known, unread):
-            yield replaced(scene, node, name, "spelling", less)
+            if not _is_given_beside(scene, node, name):
+                yield replaced(scene, node, name, "spelling", less)
     else:
         fits = [
             name
@@ -158,6 +159,12 @@ def _stands_beside(scene: Scene, node: ast.Name, name: str) -> bool:
         case ast.Tuple(elts=beside) | ast.List(elts=beside) | ast.Call(args=beside):
             return any(isinstance(other, ast.Name) and other.id == name for other in beside)
     return False
+
+
+def _is_given_beside(scene: Scene, node: ast.Name, name: str) -> bool:
+    """Whether the same call is given that name already: a loss of a tensor and itself was meant by nobody."""
+    above = scene.subject.source.parent(node)
+    return isinstance(above, ast.Call) and node in above.args and _stands_beside(scene, node, name)
 
 
 def _speaks_of(scene: Scene, held: Told, other: Told) -> bool:

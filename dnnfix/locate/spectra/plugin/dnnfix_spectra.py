@@ -24,7 +24,7 @@ def _path(name: str) -> Optional[str]:
     """The path of a code's file from the root of the repository; `None` for one that lies elsewhere."""
     if name not in _known:
         real = os.path.realpath(name)
-        inside = real.startswith(ROOT) and "site-packages" not in real
+        inside = real.startswith(ROOT) and "site-packages" not in real and not name.startswith("<")
         _known[name] = real[len(ROOT) :] if inside else None
     return _known[name]
 
@@ -51,14 +51,17 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
     threading.settrace(_call)
     sys.settrace(_call)
     try:
-        outcome = yield
+        yield
     finally:
         sys.settrace(before)
         threading.settrace(None)
-    failed = outcome.excinfo is not None and not issubclass(outcome.excinfo[0], pytest.skip.Exception)
-    if outcome.excinfo is None or failed:
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Keep how the test ended, as pytest says it; tests that are skipped or expected to fail tell nothing."""
+    if report.when == "call" and report.outcome != "skipped" and not hasattr(report, "wasxfail"):
         lines = {path: sorted(seen) for path, seen in _lines.items()}
-        _tests[item.nodeid] = {"failed": failed, "lines": lines}
+        _tests[report.nodeid] = {"failed": report.outcome == "failed", "lines": lines}
 
 
 def pytest_sessionfinish(session: Any) -> None:
