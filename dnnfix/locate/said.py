@@ -19,7 +19,13 @@ _FRAMES = (
     re.compile(r"(?P<path>[^\s\"'`(<]+\.py) in (?P<name>[\w<>.]+)\("),
     re.compile(r"(?P<path>[^\s\"'`(<]+\.py):(?P<line>\d+)\b"),
 )
-_LINK = re.compile(r"/blob/[^/\s]+/(?P<path>[^\s#)\]>\"'`]+\.py)(?:#L(?P<line>\d+))?")
+_LINK = re.compile(r"/blob/[^/\s]+/(?P<path>(?:[^\s#()\]>\"'`]|\([^\s()]*\))+\.py)(?:#L(?P<line>\d+))?")
+_TOLD = (
+    re.compile(r"(?P<path>[\w./\\-]+\.py)\W{0,4}(?:at |on |in )?lines? (?P<line>\d+)"),
+    re.compile(
+        r"\b[Ll]ines? (?P<line>\d+)(?:\W{1,3}(?:(?:and|to) )?\d+)? (?:of|in) (?:the file )?`?(?P<path>[\w./\\-]+\.py)"
+    ),
+)
 _PATH = re.compile(r"[\w~.\-+/\\]*[\w\-]+\.py\b")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _MARKED = re.compile(r"`([^`\n]{2,120})`")
@@ -49,6 +55,8 @@ class Said:
     error: str
     frames: tuple[Frame, ...]
     links: tuple[Frame, ...]
+    told: tuple[Frame, ...]
+    """Lines that sentences name: "line 7 of loss.py"."""
     paths: tuple[str, ...]
     dotted: tuple[str, ...]
     marked: frozenset[str]
@@ -87,6 +95,11 @@ def said(text: str) -> Said:
         error=error,
         frames=frames,
         links=links,
+        told=tuple(
+            Frame(match["path"].replace("\\", "/"), int(match["line"]), "")
+            for pattern in _TOLD
+            for match in pattern.finditer(f"{title}\n{report.prose}")
+        ),
         paths=tuple(dict.fromkeys(match.replace("\\", "/") for match in _PATH.findall(everything))),
         dotted=tuple(dict.fromkeys([*_imported(everything), *_DOTTED.findall(everything)])),
         marked=frozenset(_marked(f"{title}\n{report.prose}")),

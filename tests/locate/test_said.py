@@ -30,6 +30,24 @@ def test_a_link_to_lines_is_no_frame() -> None:
     assert report.links == (Frame("shop/loss.py", 7, ""),) and report.frames == ()
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "See line 7 of shop/loss.py.",
+        "In `shop/loss.py`, line 7, it is wrong.",
+        "Lines 7 and 8 in shop/loss.py are odd.",
+        "shop/loss.py at line 7",
+    ],
+)
+def test_lines_that_sentences_name_are_read(sentence: str) -> None:
+    assert said(f"# Wrong\n\n{sentence}\n").told == (Frame("shop/loss.py", 7, ""),)
+
+
+def test_a_link_may_have_parentheses() -> None:
+    report = said("# Wrong\n\n(https://github.com/a/b/blob/main/1-1.Net(Greedy)/Net-Torch.py#L9)\n")
+    assert report.links == (Frame("1-1.Net(Greedy)/Net-Torch.py", 9, ""),)
+
+
 def test_names_and_the_message_are_found() -> None:
     report = said(
         "# `focal_loss` refuses masks\n\nI use num_workers and DataLoader.\n\n"

@@ -42,10 +42,11 @@ def of_definitions(question: Question) -> Iterator[Scores]:
 
 
 def lines(question: Question, file: int) -> Iterator[Line]:
-    """The lines of a file that frames and links name, as far as it has that many."""
+    """The lines of a file that frames, links and sentences name, as far as it has that many."""
     for frame, reason in (
         *((frame, "a frame of the traceback") for frame, files in _here(question) if file in files),
         *((link, "the report links to it") for link in question.said.links if file in question.paths.of(link.path)),
+        *((told, "the report names it") for told in question.said.told if file in question.paths.of(told.path)),
     ):
         if 0 < frame.line <= question.index.lines[file]:
             yield Line(frame.line, frame.line, reason)
