@@ -170,7 +170,7 @@ class Zygote:
             "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMEXPR_NUM_THREADS": "1",
             "VECLIB_MAXIMUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1",
             "TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0", "TOKENIZERS_PARALLELISM": "false",
-            "MPLBACKEND": "Agg", "KERAS_BACKEND": self.kind.backend, "WANDB_MODE": "disabled",
+            "MPLBACKEND": "Agg", "KERAS_BACKEND": self.kind.backend, "WANDB_MODE": "disabled", "HYDRA_FULL_ERROR": "1",
             "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
             # pyarrow, which pandas and so Keras import, else starts a thread, and nothing is forked from a process with two.
             "JE_ARROW_MALLOC_CONF": "background_thread:false",

@@ -115,6 +115,19 @@ for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline"
     assert "HOME" in trace.printed and "CANARY-TOKEN" not in trace.printed
 
 
+def test_a_crash_that_hydra_would_keep_to_itself_is_seen(run: Run) -> None:
+    trace = run(b"""
+import os, sys
+try:
+    raise ValueError("no such shape")
+except ValueError:
+    if os.environ.get("HYDRA_FULL_ERROR") != "1":  # what hydra asks before it prints the error and exits
+        sys.exit(1)
+    raise
+""")
+    assert trace.crash is not None and trace.crash.message == "no such shape"
+
+
 def test_nothing_outside_can_be_written(run: Run, tmp_path: Path) -> None:
     own = tmp_path / "mine.txt"
     own.write_text("as it was")
