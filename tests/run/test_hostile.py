@@ -116,7 +116,7 @@ for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline"
 
 
 def test_a_crash_that_hydra_would_keep_to_itself_is_seen(run: Run) -> None:
-    trace = run(b"""
+    trace = run("""
 import os, sys
 try:
     raise ValueError("no such shape")
