@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 import snowballstemmer
 
 from dnnfix.locate.said import Said
-from dnnfix.locate.words import IDENTIFIER, words
+from dnnfix.locate.words import words
 
 EARLIER = 0.2
 """What earlier reports weigh against the text, in BugLocator's combination."""
@@ -78,7 +78,7 @@ def _source(text: str) -> Source:
         Counter(whole),
         tokens(" ".join(classes)),
         tokens(" ".join(methods)),
-        tokens(" ".join(IDENTIFIER.findall(text))),
+        whole,
         tokens("\n".join(comments)),
     )
 
@@ -152,8 +152,3 @@ PEERS: Mapping[str, Callable[..., Any]] = {
     "BLUiR-like": structured,
     "BugLocator (rVSM)": rvsm,
 }
-
-
-def ranked_by(scores: Any) -> Iterator[int]:
-    """The rows, the greatest score first; equal ones in their order."""
-    yield from np.argsort(-scores, kind="stable")

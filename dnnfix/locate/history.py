@@ -1,4 +1,4 @@
-"""The commits of a repository that changed Python files: when, by whom, which files, and whether they say that they fix something."""
+"""The commits of a repository that changed Python files: when, which files, and whether they say that they fix something."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ _START, _FIELD, _END = "\x1e", "\x1f", "\x1d"
 class Commit:
     """A commit; `time` is its author's, in seconds since 1970."""
 
-    name: str
     time: int
-    author: str
     message: str
     files: tuple[str, ...]
 
@@ -41,11 +39,11 @@ def commits(git: Git, until: str, since: str | None = None) -> Iterator[Commit]:
     span = f"{since}..{until}" if since else until
     shown = git.run(
         "log", "--no-merges", f"--max-count={MOST_COMMITS}", "--name-only", "--no-renames", "--relative",
-        f"--format={_START}%H{_FIELD}%at{_FIELD}%ae{_FIELD}%s%n%b{_END}", span, "--", "*.py",
+        f"--format={_START}%at{_FIELD}%s%n%b{_END}", span, "--", "*.py",
     )  # fmt: skip
     for entry in shown.split(_START)[1:]:
         about, _, names = entry.partition(_END)
-        name, time, author, message = about.split(_FIELD, 3)
+        time, message = about.split(_FIELD, 1)
         files = tuple(line for line in names.splitlines() if line)
         if 0 < len(files) <= MOST_FILES:
-            yield Commit(name, int(time), author, message, files)
+            yield Commit(int(time), message, files)

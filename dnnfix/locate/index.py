@@ -21,7 +21,7 @@ from dnnfix.locate.outline import outline
 from dnnfix.locate.tree import Tree
 from dnnfix.locate.words import text_of
 
-VERSION = 1
+VERSION = 2
 """Of the tables and of what is put into them; an index of another version is made anew."""
 FIELDS = ("path", "names", "notes", "body")
 """The fields of a file, in the order of their columns."""
@@ -37,17 +37,15 @@ MOST_TERMS = 400
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT UNIQUE, stamp TEXT, lines INTEGER);
-CREATE TABLE definition (id INTEGER PRIMARY KEY, file INTEGER, name TEXT, last_name TEXT, first INTEGER, last INTEGER, is_class INTEGER);
+CREATE TABLE definition (id INTEGER PRIMARY KEY, file INTEGER, name TEXT, first INTEGER, last INTEGER, is_class INTEGER);
 CREATE INDEX definition_file ON definition (file);
-CREATE INDEX definition_name ON definition (last_name);
 CREATE TABLE message (id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, text TEXT);
 CREATE INDEX message_file ON message (file);
 CREATE TABLE built (file INTEGER, line INTEGER, text TEXT, number INTEGER);
 CREATE INDEX built_file ON built (file);
 CREATE INDEX built_number ON built (number);
-CREATE TABLE past (id INTEGER PRIMARY KEY, name TEXT, time INTEGER, author TEXT, fixes INTEGER, subject TEXT);
+CREATE TABLE past (id INTEGER PRIMARY KEY, time INTEGER, fixes INTEGER, subject TEXT);
 CREATE TABLE touched (past INTEGER, path TEXT);
-CREATE INDEX touched_past ON touched (past);
 CREATE VIRTUAL TABLE file_words USING fts5 (path, names, notes, body, tokenize = 'porter ascii');
 CREATE VIRTUAL TABLE definition_words USING fts5 (names, body, tokenize = 'porter ascii');
 CREATE VIRTUAL TABLE message_words USING fts5 (text, tokenize = 'porter ascii');
@@ -72,9 +70,7 @@ class Change:
     """A past commit: when it was made, its subject, and whether it says that it fixes something."""
 
     id: int
-    name: str
     time: int
-    author: str
     fixes: bool
     subject: str
 
@@ -128,8 +124,7 @@ class Index:
         with self._writing():
             for commit in commits(git, until, last):
                 subject = commit.message.split("\n", 1)[0]
-                row = (commit.name, commit.time, commit.author, commit.fixes, subject)
-                number = self._insert("past (name, time, author, fixes, subject)", row)
+                number = self._insert("past (time, fixes, subject)", (commit.time, commit.fixes, subject))
                 self._database.executemany(
                     "INSERT INTO touched VALUES (?, ?)", [(number, path) for path in commit.files]
                 )
@@ -153,10 +148,10 @@ class Index:
         )
         first = self._next("definition")
         places = [
-            (first + i, number, each.name, each.name.rpartition(".")[2], each.first, each.last, each.is_class)
+            (first + i, number, each.name, each.first, each.last, each.is_class)
             for i, each in enumerate(made.definitions)
         ]
-        self._database.executemany("INSERT INTO definition VALUES (?, ?, ?, ?, ?, ?, ?)", places)
+        self._database.executemany("INSERT INTO definition VALUES (?, ?, ?, ?, ?, ?)", places)
         said = [(place[0], text_of(place[2]), body) for place, body in zip(places, made.bodies, strict=True)]
         self._database.executemany("INSERT INTO definition_words (rowid, names, body) VALUES (?, ?, ?)", said)
         first = self._next("message")
@@ -256,7 +251,7 @@ class Index:
     @cached_property
     def past(self) -> dict[int, Change]:
         """The commits."""
-        found = self._database.execute("SELECT id, name, time, author, fixes, subject FROM past")
+        found = self._database.execute("SELECT id, time, fixes, subject FROM past")
         return {row[0]: Change(*row) for row in found}
 
     @cached_property

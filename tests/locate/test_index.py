@@ -57,10 +57,10 @@ def test_the_history_is_read_once_and_anew_where_it_was_rewritten(repository: Pa
         ]
         commit(repository, "Another", "2024-04-01", {"shop/loss.py": "x = 1\n"})
         index.update_history(git, git.run("rev-parse", "HEAD").strip())
-        assert len(index.rows("SELECT name FROM past")) == 3
+        assert len(index.rows("SELECT id FROM past")) == 3
         git.run("reset", "-q", "--hard", "HEAD~2")
         index.update_history(git, git.run("rev-parse", "HEAD").strip())
-        assert len(index.rows("SELECT name FROM past")) == 2
+        assert len(index.rows("SELECT id FROM past")) == 2
 
 
 @pytest.mark.parametrize("text", ["def f(:\n  pass\n", "print 'two'\n", "\x00", "é" * 10, "x = 1\n" * 9])
