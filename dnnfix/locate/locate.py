@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -76,7 +76,8 @@ def locate(
         question = Question(report, index, time.time() if written is None else written, seen)
         files = ranked_files(question)
         definitions = ranked_definitions(question, files)
-        shown = tuple(_file(question, ranked, definitions) for ranked in files[:top])
+        lines = _lines(question)
+        shown = tuple(_file(question, ranked, definitions, lines.get(ranked.number, ())) for ranked in files[:top])
     return Located(
         name,
         str(folder),
@@ -137,7 +138,7 @@ def _kept(cache: Path | None, folder: Path, revision: str | None) -> Iterator[In
         raise InputError(f"{file}: the index is damaged ({error}). Delete it: it is made anew.") from None
 
 
-def _file(question: Question, ranked: Ranked, definitions: Sequence[Ranked]) -> SuspectFile:
+def _file(question: Question, ranked: Ranked, definitions: Sequence[Ranked], lines: Sequence[Line]) -> SuspectFile:
     index = question.index
     own = [each for each in definitions if index.definitions[each.number].file == ranked.number][:SUSPECTS]
     shared = ", ".join(_shared(question, ranked.number))
@@ -147,7 +148,7 @@ def _file(question: Question, ranked: Ranked, definitions: Sequence[Ranked]) -> 
         ranked.share,
         reasons,
         tuple(_suspect(question, each) for each in own),
-        tuple(_lines(question, ranked.number)),
+        tuple(lines),
     )
 
 
@@ -156,11 +157,13 @@ def _suspect(question: Question, ranked: Ranked) -> Suspect:
     return Suspect(place.name, place.first, place.last, ranked.share, ranked.reasons)
 
 
-def _lines(question: Question, file: int) -> Iterator[Line]:
-    yield from frames.lines(question, file)
-    yield from messages.lines(question, file)
-    yield from layers.lines(question, file)
-    yield from executed.lines(question, file)
+def _lines(question: Question) -> Mapping[int, list[Line]]:
+    """The lines that are pointed at, by file."""
+    found: dict[int, list[Line]] = {}
+    for kind in (frames, messages, layers, executed):
+        for file, line in kind.lines(question):
+            found.setdefault(file, []).append(line)
+    return found
 
 
 def _shared(question: Question, file: int) -> Iterable[str]:

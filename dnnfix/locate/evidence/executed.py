@@ -29,14 +29,16 @@ def of_definitions(question: Question) -> Iterator[Scores]:
     yield Scores("executed", scores, dict.fromkeys(scores, "failing tests execute it, more than passing ones"))
 
 
-def lines(question: Question, file: int) -> Iterator[Line]:
-    """The most suspect lines of a file, if they are few."""
-    own = {line: score for (other, line), score in _suspect(question) if other == file}
-    most = max(own.values(), default=0.0)
-    found = sorted(line for line, score in own.items() if score == most)
-    if len(found) <= MOST_LINES:
-        for line in found:
-            yield Line(line, line, f"failing tests execute it (Ochiai {most:.2f})")
+def lines(question: Question) -> Iterator[tuple[int, Line]]:
+    """The most suspect lines of each file, if they are few."""
+    by_file: dict[int, dict[int, float]] = {}
+    for (file, line), score in _suspect(question):
+        by_file.setdefault(file, {})[line] = score
+    for file, own in by_file.items():
+        most = max(own.values())
+        found = sorted(line for line, score in own.items() if score == most)
+        if len(found) <= MOST_LINES:
+            yield from ((file, Line(line, line, f"failing tests execute it (Ochiai {most:.2f})")) for line in found)
 
 
 def _suspect(question: Question) -> Iterator[tuple[tuple[int, int], float]]:

@@ -41,15 +41,18 @@ def of_definitions(question: Question) -> Iterator[Scores]:
     yield Scores("link", linked, dict.fromkeys(linked, "the report links to its lines"))
 
 
-def lines(question: Question, file: int) -> Iterator[Line]:
-    """The lines of a file that frames, links and sentences name, as far as it has that many."""
-    for frame, reason in (
-        *((frame, "a frame of the traceback") for frame, files in _here(question) if file in files),
-        *((link, "the report links to it") for link in question.said.links if file in question.paths.of(link.path)),
-        *((told, "the report names it") for told in question.said.told if file in question.paths.of(told.path)),
-    ):
-        if 0 < frame.line <= question.index.lines[file]:
-            yield Line(frame.line, frame.line, reason)
+def lines(question: Question) -> Iterator[tuple[int, Line]]:
+    """The lines that frames, links and sentences name, each with its file, as far as that has so many."""
+    paths, said = question.paths, question.said
+    named = (
+        *((frame, files, "a frame of the traceback") for frame, files in _here(question)),
+        *((link, paths.of(link.path), "the report links to it") for link in said.links),
+        *((told, paths.of(told.path), "the report names it") for told in said.told),
+    )
+    for frame, files, reason in named:
+        for file in files:
+            if 0 < frame.line <= question.index.lines[file]:
+                yield file, Line(frame.line, frame.line, reason)
 
 
 def _here(question: Question) -> Iterator[tuple[Frame, list[int]]]:

@@ -38,13 +38,15 @@ def of_definitions(question: Question) -> Iterator[Scores]:
     yield Scores("layer", scores)
 
 
-def lines(question: Question, file: int) -> Iterator[Line]:
-    """The lines of a file that make a layer of sizes of the message: those that share the most of them."""
-    own = {key: score for key, score in _made(question).items() if key[0] == file}
-    most = max(own.values(), default=0.0)
-    for (_, line, text), score in own.items():
-        if score == most:
-            yield Line(line, line, f"makes {text[:60]}, and the message speaks of these sizes")
+def lines(question: Question) -> Iterator[tuple[int, Line]]:
+    """The lines that make a layer of sizes of the message: those of each file that share the most of them."""
+    made = _made(question)
+    most: dict[int, float] = {}
+    for (file, _, _), score in made.items():
+        most[file] = max(most.get(file, 0.0), score)
+    for (file, line, text), score in made.items():
+        if score == most[file]:
+            yield file, Line(line, line, f"makes {text[:60]}, and the message speaks of these sizes")
 
 
 def _made(question: Question) -> Mapping[tuple[int, int, str], float]:

@@ -42,11 +42,11 @@ def of_definitions(question: Question) -> Iterator[Scores]:
     yield Scores("message", found, why)
 
 
-def lines(question: Question, file: int) -> Iterator[Line]:
-    """The lines of a file that hold the reported message."""
-    for other, line, _, share in _alike(question):
-        if other == file and share >= SAME:
-            yield Line(line, line, "has the text of the reported message")
+def lines(question: Question) -> Iterator[tuple[int, Line]]:
+    """The lines that hold the reported message, each with its file."""
+    for file, line, _, share in _alike(question):
+        if share >= SAME:
+            yield file, Line(line, line, "has the text of the reported message")
 
 
 def _alike(question: Question) -> Iterator[tuple[int, int, float, float]]:

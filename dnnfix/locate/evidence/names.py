@@ -7,35 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dnnfix.locate.question import Question, Scores
 from dnnfix.locate.words import IDENTIFIER
+from dnnfix.source.public_names import words as listed
 
-COMMON = frozenset(
-    [
-        "build",
-        "call",
-        "data",
-        "dict",
-        "fit",
-        "forward",
-        "get",
-        "init",
-        "input",
-        "len",
-        "list",
-        "load",
-        "loss",
-        "main",
-        "model",
-        "output",
-        "predict",
-        "print",
-        "run",
-        "save",
-        "set",
-        "step",
-        "test",
-        "train",
-        "update",
-    ]
+COMMON = listed(
+    "build call data dict fit forward get init input len list load loss main model output predict print run save set step test "
+    "train update"
 )
 """Names that every repository defines and every report uses."""
 METHOD = 0.7
