@@ -125,8 +125,10 @@ def questions(
         index.update_history(git, git.run("rev-parse", "HEAD").strip())
         # In the order of their versions, so that little is read again from one to the next.
         for report in sorted(own, key=lambda each: int(git.run("log", "-1", "--format=%ct", each.version))):
-            index.update(Revision(git, report.version))
-            yield report, Question(said(report.text), index, report.written, spectrum_of(spectra, report)), git
+            tree = Revision(git, report.version)
+            index.update(tree)
+            seen = spectrum_of(spectra, report)
+            yield report, Question(said(report.text), index, report.written, seen, tree.texts), git
 
 
 def tables(

@@ -79,7 +79,9 @@ def _labelled() -> Iterator[Labelled]:
     }
     for entry in map(json.loads, (SET / "triage.jsonl").read_text(encoding="utf-8").splitlines()):
         text = entry.get("report") or known[entry["repository"], entry["issue"]]
-        yield Labelled(entry["repository"], tuple(entry["labels"]), entry["sure"], features(said(text)))
+        yield Labelled(
+            entry["repository"], tuple(entry["labels"]), entry["sure"], features(said(text), entry["repository"])
+        )
 
 
 def _fitted(agreed: Sequence[Labelled]) -> tuple[DictVectorizer, LogisticRegression]:

@@ -279,6 +279,11 @@ class Index:
             self.__dict__.pop(name, None)
         self._held.clear()
 
+    def holding(self, table: str, phrase: str) -> list[int]:
+        """The rows of a table of words whose body has these words one after the other."""
+        match = f'body : "{phrase}"'
+        return [row[0] for row in self._database.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (match,))]
+
     def alike(self, table: str, terms: Sequence[str], weights: Sequence[float] = ()) -> Iterator[tuple[int, float]]:
         """(row, BM25) of the rows of a table of words that hold any of the words; a weight for each of its fields."""
         if not terms:

@@ -12,7 +12,7 @@ from pathlib import Path
 from dnnfix.errors import InputError
 from dnnfix.forge.git import Git
 from dnnfix.locate.answer import Line, Located, Suspect, SuspectFile
-from dnnfix.locate.evidence import executed, frames, layers, messages
+from dnnfix.locate.evidence import executed, frames, layers, messages, quoted
 from dnnfix.locate.index import Index
 from dnnfix.locate.lacking import lacking
 from dnnfix.locate.question import Question
@@ -73,7 +73,7 @@ def locate(
             progress("reading the history")
             index.update_history(git, commit or git.run("rev-parse", "HEAD").strip())
         progress("ranking")
-        question = Question(report, index, time.time() if written is None else written, seen)
+        question = Question(report, index, time.time() if written is None else written, seen, tree.texts)
         files = ranked_files(question)
         definitions = ranked_definitions(question, files)
         lines = _lines(question)
@@ -84,7 +84,7 @@ def locate(
         commit or "",
         len(files),
         shown,
-        triaged(report),
+        triaged(report, str(folder.resolve())),
         lacking(report.report, text),
         tuple(_remarks(text, report.whole, folder, git)),
     )
@@ -158,12 +158,14 @@ def _suspect(question: Question, ranked: Ranked) -> Suspect:
 
 
 def _lines(question: Question) -> Mapping[int, list[Line]]:
-    """The lines that are pointed at, by file."""
-    found: dict[int, list[Line]] = {}
-    for kind in (frames, messages, layers, executed):
+    """The lines that are pointed at, by file; each once, with all that points at it."""
+    found: dict[int, dict[tuple[int, int], dict[str, None]]] = {}
+    for kind in (frames, quoted, messages, layers, executed):
         for file, line in kind.lines(question):
-            found.setdefault(file, []).append(line)
-    return found
+            found.setdefault(file, {}).setdefault((line.first, line.last), {})[line.reason] = None
+    return {
+        file: [Line(*place, "; ".join(reasons)) for place, reasons in places.items()] for file, places in found.items()
+    }
 
 
 def _shared(question: Question, file: int) -> Iterable[str]:

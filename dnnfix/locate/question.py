@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +22,8 @@ class Question:
     index: Index
     time: float
     spectrum: Spectrum | None = None
+    texts: Callable[[Iterable[str]], Iterable[tuple[str, str]]] = lambda _paths: ()
+    """(path, text) of files of the state of the repository that the index has."""
     _asked: dict[tuple[object, ...], dict[int, float]] = field(default_factory=dict)
 
     def alike(self, table: str, text: str, weights: Sequence[float] = ()) -> Mapping[int, float]:
@@ -35,6 +37,10 @@ class Question:
         """The innermost definition of a file that a line stands in."""
         places = [place for place in self.index.in_file(file) if place.first <= line <= place.last]
         return min(places, key=lambda place: place.last - place.first, default=None)
+
+    def text(self, file: int) -> str:
+        """The text of a file; empty where it cannot be read."""
+        return next((text for _, text in self.texts([self.index.paths[file]])), "")
 
     @cached_property
     def paths(self) -> Paths:

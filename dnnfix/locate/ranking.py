@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from dnnfix.locate.evidence import executed, frames, history, layers, messages, names, paths, prior, text
+from dnnfix.locate.evidence import executed, frames, history, layers, messages, names, paths, prior, quoted, text
 from dnnfix.locate.question import Question, Scores
 
-KINDS = (text, frames, paths, names, messages, layers, history, executed, prior)
+KINDS = (text, frames, paths, names, quoted, messages, layers, history, executed, prior)
 """The kinds of evidence for files."""
-KINDS_OF_DEFINITIONS = (text, frames, names, messages, layers, executed, prior)
+KINDS_OF_DEFINITIONS = (text, frames, names, quoted, messages, layers, executed, prior)
 """Those that tell definitions apart."""
 FILE = "file"
 """The evidence for a definition that its file is: the root of the file's share."""

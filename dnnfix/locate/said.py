@@ -20,13 +20,15 @@ _FRAMES = (
     re.compile(r"(?P<path>[^\s\"'`(<]+\.py):(?P<line>\d+)\b"),
 )
 _LINK = re.compile(r"/blob/[^/\s]+/(?P<path>(?:[^\s#()\]>\"'`]|\([^\s()]*\))+\.py)(?:#L(?P<line>\d+))?")
+_FILE = r"(?<![\w~./\\+)-])(?:[\w~./\\+-]|(?<=\w)\(\w+\)(?=[\w.-]))+\.py"
+"""A file of Python as it stands in a sentence; a name may hold parentheses."""
 _TOLD = (
-    re.compile(r"(?P<path>[\w./\\-]+\.py)\W{0,4}(?:at |on |in )?lines? (?P<line>\d+)"),
+    re.compile(rf"(?P<path>{_FILE})\W{{0,4}}(?:at |on |in )?[Ll]ines? (?P<line>\d+)"),
     re.compile(
-        r"\b[Ll]ines? (?P<line>\d+)(?:\W{1,3}(?:(?:and|to) )?\d+)? (?:of|in) (?:the file )?`?(?P<path>[\w./\\-]+\.py)"
+        rf"\b[Ll]ines? (?P<line>\d+)(?:\W{{1,3}}(?:(?:and|to) )?\d+)? (?:of|in) (?:the file )?`?(?P<path>{_FILE})"
     ),
 )
-_PATH = re.compile(r"[\w~.\-+/\\]*[\w\-]+\.py\b")
+_PATH = re.compile(rf"{_FILE}\b")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _MARKED = re.compile(r"`([^`\n]{2,120})`")
 _IMPORTED = re.compile(
@@ -59,6 +61,8 @@ class Said:
     """Lines that sentences name: "line 7 of loss.py"."""
     paths: tuple[str, ...]
     dotted: tuple[str, ...]
+    stretches: tuple[str, ...]
+    """What stands between backticks in its sentences."""
     marked: frozenset[str]
     """Identifiers that stand between backticks, or are written as no word of a language is (`CamelCase`, `snake_case`)."""
     called: frozenset[str]
@@ -102,6 +106,7 @@ def said(text: str) -> Said:
         ),
         paths=tuple(dict.fromkeys(match.replace("\\", "/") for match in _PATH.findall(everything))),
         dotted=tuple(dict.fromkeys([*_imported(everything), *_DOTTED.findall(everything)])),
+        stretches=tuple(_MARKED.findall(f"{title}\n{report.prose}")),
         marked=frozenset(_marked(f"{title}\n{report.prose}")),
         called=frozenset(IDENTIFIER.findall(code)),
         report=report,

@@ -17,8 +17,10 @@ from functools import cache
 from importlib import resources
 from itertools import pairwise
 
+from dnnfix.libraries import ABOUT_MODELS, FRAMEWORKS, OF_DATA, ON_KERAS, ON_TORCH
 from dnnfix.locate.said import Said
 from dnnfix.locate.words import words
+from dnnfix.source.public_names import words as listed
 
 
 class Fault(StrEnum):
@@ -83,7 +85,9 @@ _SIGNS: Mapping[str, re.Pattern[str]] = {
         "documents": r"\bdocs?\b|documentation|tutorial|readme|example notebook|docstring|typo",
         "data": r"my (?:own )?(?:data|dataset|csv|images|labels|annotations)|custom (?:data|dataset)|corrupt|labels? (?:file|are|is)|annotation|missing values?|\bnans? in|empty (?:file|dataset|dataframe)|json file|\.csv|\bcolumns?\b|out of range|file not found|no such file",
         "says bug": r"\bbug\b|describe the bug|expected behaviou?r|should (?:be|return|have|not)|regression|incorrect(?:ly)?|wrong(?:ly)?|unexpected(?:ly)?|instead of|is ignored|has no effect|fails? (?:when|if|with|for)|crash(?:es)?|breaks|broken|mistake",
-        "other library": r"site-packages/(?:numpy|torch|tensorflow|scipy|pandas|sklearn|matplotlib|PIL|transformers|tokenizers|h5py|pyarrow|triton|jax|jaxlib)/|upstream|in (?:numpy|torch|pytorch|scipy|pandas|tensorflow)(?:'s| itself)",
+        "other library": r"upstream|third.party|in (?:numpy|torch|pytorch|scipy|pandas|tensorflow)(?:'s| itself)",
+        "goes back": r"downgrad|pin(?:ned|ning)?\b|(?:went|put|going|go|take[ns]?) back|works? (?:fine |well |again )?(?:with|in|on|under|if) [^.\n]{0,40}\d\.\d|runs again|(?:with|in|under) \S+ ?v?\d+\.\d+\S* (?:it|all|everything|nothing)|(?:as of|since|from) \S+ ?v?\d+\.\d+",
+        "crash of the process": r"segmentation fault|segfault|core dumped|bus error|\bsig(?:segv|abrt|bus)",
         "code link": r"/blob/|#L\d+|line \d+ (?:of|in)|lines? \d+",
     }.items()
 }
@@ -93,13 +97,32 @@ _TAGS: Mapping[str, re.Pattern[str]] = {
     "question": re.compile(r"question|help|how to|\?$", re.IGNORECASE),
 }
 """What people write in front of a title."""
+_LIBRARIES = (
+    *FRAMEWORKS,
+    *ON_TORCH,
+    *ON_KERAS,
+    *ABOUT_MODELS,
+    *OF_DATA,
+    *listed(
+        "pytorch torchtext tf jaxlib scikit-learn scikit-image pillow opencv opencv-python pytorch-lightning fastai h5py pyarrow triton xformers protobuf sentencepiece spacy "
+        "librosa soundfile sox numba llvmlite onnx onnxruntime tensorrt pydantic typer click hydra omegaconf wandb tensorboard dask ray faiss bitsandbytes deepspeed apex mmcv "
+        "detectron2 setuptools pkg_resources tqdm requests fsspec dill cython nccl cudnn"
+    ),
+)
+"""Libraries that projects stand on, by the names that reports call them."""
+_LIBRARY = re.compile(rf"(?<![\w/.-])({'|'.join(sorted(_LIBRARIES, key=len, reverse=True))})(?![\w-])", re.IGNORECASE)
+_LIBRARY_VERSION = re.compile(
+    rf"{_LIBRARY.pattern}[`'\"]? ?(?:version |release |[=<>~!]=|v)? ?`?\d+\.\d", re.IGNORECASE
+)
+_TRACKER = re.compile(r"github\.com/[\w.-]+/([\w.-]+)/(?:issues|pull|commit)/|discuss\.pytorch\.org|bugs?\.python\.org")
+_PACKAGE = re.compile(r"(?:site|dist)-packages/([A-Za-z]\w*)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-def features(said: Said) -> Mapping[str, float]:
-    """What the model sees of a report: signs, words of the title, words of the text; each by its name."""
+def features(said: Said, project: str) -> Mapping[str, float]:
+    """What the model sees of a report to a project of that name: signs, words of the title, words of the text; each by its name."""
     text = f"{said.title}\n{said.prose}\n{said.logs}"
-    found = dict(_signs(said, text))
+    found = {**dict(_signs(said, text)), **dict(_others(said, text, _plain(project)))}
     title = list(words(said.title))
     prose = list(words(said.prose))
     body = {*prose, *words(said.message)}
@@ -129,21 +152,38 @@ def _signs(said: Said, text: str) -> Iterator[tuple[str, float]]:
         yield f"error {said.error}", 1.0
     if said.frames:
         yield "sign traceback", 1.0
-        yield f"sign innermost frame {_whose(said.frames[-1].path)}", 1.0
     if said.code.strip():
         yield "sign code", 1.0
     yield "sign length", math.log1p(len(text)) / 8
 
 
-def _whose(path: str) -> str:
-    if "site-packages/" in path or "dist-packages/" in path:
-        return "installed"
-    return "frozen" if path.startswith("<") else "own"
+def _others(said: Said, text: str, project: str) -> Iterator[tuple[str, float]]:
+    """Signs of libraries that are not the project itself."""
+    for part, stretch in (("title", said.title), ("message", f"{said.error}: {said.message}"), ("text", text)):
+        if any(_plain(name) not in project for name in _LIBRARY.findall(stretch)):
+            yield f"sign library in {part}", 1.0
+        if many := sum(_plain(name) not in project for name in _LIBRARY_VERSION.findall(stretch)):
+            yield f"sign version of a library in {part}", 1.0 + (many == 1)
+    if any(_plain(name) not in project for name in _TRACKER.findall(text)):
+        yield "sign tracker of another", 1.0
+    if said.frames:
+        innermost = said.frames[-1].path
+        package = _PACKAGE.search(innermost)
+        if package is None:
+            whose = "frozen" if innermost.startswith("<") else "own"
+        else:
+            whose = "own" if _plain(package[1]) in project else "another's"
+        yield f"sign innermost frame {whose}", 1.0
 
 
-def triaged(said: Said) -> Triage:
-    """Whose fault a report is about."""
-    found = features(said)
+def _plain(name: str) -> str:
+    """A name as it is compared: a project is called `pytorch-lightning`, its package `pytorch_lightning`."""
+    return re.sub(r"[-_.]", "", name.lower())
+
+
+def triaged(said: Said, project: str) -> Triage:
+    """Whose fault a report to a project of that name (`owner/name`, or the path of its folder) is about."""
+    found = features(said, project)
     chances = _chances(found)
     fault = max(chances, key=lambda each: chances[each])
     return Triage(fault, chances[fault], _sentence(said, fault), ADVICE[fault])

@@ -50,6 +50,18 @@ def test_the_place_is_found_with_its_reasons(call: Call, shop: Path) -> None:
     assert "fault      program" in said.out
 
 
+def test_lines_that_a_sentence_names_or_quotes_lead_to_their_function(call: Call, shop: Path, folder: Path) -> None:
+    (folder / "report.md").write_text(
+        "# The result is odd\n\nI think that shop/loss.py, line 13 is to blame, or\n\n"
+        "```python\nreturn open(path, 'rb').read()  # here\n    self.head = nn.Linear(768, 37)\n```\n"
+    )
+    said = call("locate", "--report", "report.md", "shop", "--output-format", "json", "--isolated")
+    files = {file["path"]: file for file in json.loads(said.out)["files"]}
+    assert files["shop/loss.py"]["definitions"][0]["name"] == "dice_loss"
+    assert files["shop/loss.py"]["lines"] == [{"line": 13, "end_line": 13, "reason": "the report names the line"}]
+    assert files["shop/model.py"]["lines"] == [{"line": 9, "end_line": 9, "reason": "the report quotes it"}]
+
+
 def test_json_says_the_same_and_more(call: Call, shop: Path) -> None:
     said = call("locate", "--report", "report.md", "shop", "--top", "2", "--output-format", "json", "--isolated")
     document = json.loads(said.out)

@@ -43,9 +43,12 @@ def test_lines_that_sentences_name_are_read(sentence: str) -> None:
     assert said(f"# Wrong\n\n{sentence}\n").told == (Frame("shop/loss.py", 7, ""),)
 
 
-def test_a_link_may_have_parentheses() -> None:
-    report = said("# Wrong\n\n(https://github.com/a/b/blob/main/1-1.Net(Greedy)/Net-Torch.py#L9)\n")
+def test_a_file_name_may_have_parentheses() -> None:
+    report = said(
+        "# Wrong\n\n(https://github.com/a/b/blob/main/1-1.Net(Greedy)/Net-Torch.py#L9)\n(see Net(Greedy)-Torch.py, line 9)\n"
+    )
     assert report.links == (Frame("1-1.Net(Greedy)/Net-Torch.py", 9, ""),)
+    assert report.told == (Frame("Net(Greedy)-Torch.py", 9, ""),)
 
 
 def test_names_and_the_message_are_found() -> None:

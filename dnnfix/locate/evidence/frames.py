@@ -1,4 +1,4 @@
-"""The stack frames of a report that lie in the repository, the innermost first, and links to its lines."""
+"""The stack frames of a report that lie in the repository, the innermost first, and what it points at by a link or a line."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def evidence(question: Question) -> Iterator[Scores]:
             why.setdefault(file, _words(frame, rank))
     yield Scores("frame", inner, why)
     yield Scores("innermost frame", {file: 1.0 for file, score in inner.items() if score == 1.0})
-    linked = {file: 1.0 for link in question.said.links for file in question.paths.of(link.path)}
-    yield Scores("link", linked, dict.fromkeys(linked, "the report links to it"))
+    pointed = {file: words for _, files, words in _pointed(question) for file in files}
+    yield Scores("link", dict.fromkeys(pointed, 1.0), pointed)
 
 
 def of_definitions(question: Question) -> Iterator[Scores]:
@@ -33,23 +33,19 @@ def of_definitions(question: Question) -> Iterator[Scores]:
             why.setdefault(number, _words(frame, rank))
     yield Scores("frame", inner, why)
     yield Scores("innermost frame", {number: 1.0 for number, score in inner.items() if score == 1.0})
-    linked = {
-        number: 1.0
-        for link in question.said.links
-        for number in _definitions(question, link, question.paths.of(link.path))
+    pointed = {
+        number: words
+        for frame, files, words in _pointed(question)
+        if frame.line
+        for number in _definitions(question, frame, files)
     }
-    yield Scores("link", linked, dict.fromkeys(linked, "the report links to its lines"))
+    yield Scores("link", dict.fromkeys(pointed, 1.0), pointed)
 
 
 def lines(question: Question) -> Iterator[tuple[int, Line]]:
     """The lines that frames, links and sentences name, each with its file, as far as that has so many."""
-    paths, said = question.paths, question.said
-    named = (
-        *((frame, files, "a frame of the traceback") for frame, files in _here(question)),
-        *((link, paths.of(link.path), "the report links to it") for link in said.links),
-        *((told, paths.of(told.path), "the report names it") for told in said.told),
-    )
-    for frame, files, reason in named:
+    framed = ((frame, files, "a frame of the traceback") for frame, files in _here(question))
+    for frame, files, reason in (*framed, *_pointed(question)):
         for file in files:
             if 0 < frame.line <= question.index.lines[file]:
                 yield file, Line(frame.line, frame.line, reason)
@@ -60,6 +56,14 @@ def _here(question: Question) -> Iterator[tuple[Frame, list[int]]]:
     for frame in reversed(question.said.frames):
         if files := question.paths.of(frame.path):
             yield frame, files
+
+
+def _pointed(question: Question) -> Iterator[tuple[Frame, list[int], str]]:
+    """Links and lines that sentences name, each with the files that it may stand for, and the reason in words."""
+    for link in question.said.links:
+        yield link, question.paths.of(link.path), "the report links to it"
+    for told in question.said.told:
+        yield told, question.paths.of(told.path), "the report names the line"
 
 
 def _definitions(question: Question, frame: Frame, files: list[int]) -> list[int]:
