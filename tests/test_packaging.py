@@ -71,7 +71,7 @@ MAY_IMPORT = {
     "notebook": FLOOR | {"emit", "library", "programs", "rewrite", "source"},
     "testing": READING | {"examples", "pipeline", "registry", "run", "synthesize", "template"},
     "forge": FLOOR,
-    "locate": FLOOR | {"emit", "forge", "programs", "reproduce", "run", "source"},
+    "locate": FLOOR | {"emit", "forge", "libraries", "programs", "reproduce", "run", "source"},
     "bench": FLOOR | {"config", "emit", "index", "pipeline", "run", "source", "validate"},
     "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "programs", "run", "suppress"},
     "server": FLOOR
