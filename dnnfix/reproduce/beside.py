@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,17 +48,13 @@ def modules_beside(source: Source, folder: Path, repository: Path | None = None)
     """
     root = repository if repository is not None and folder.is_relative_to(repository) else folder
     program = folder / Path(source.path).name
-    places = [folder]
-    for above in folder.parents if folder != root else ():
-        places += [above, above / "src"]
-        if above == root:
-            break
+    places = [folder, *_above(folder, root)]
     found: dict[Path, Source] = {}
-    pending = [(program, source)]
+    pending = deque([(program, source)])  # the nearest are read first
     while pending and len(found) < MOST:
-        file, text = pending.pop()
+        file, text = pending.popleft()
         places += [Path(os.path.normpath(folder / place)) for place in _put_on_the_path(text)]
-        for path in _imported(file, text, places):
+        for path in imported_files(file, text, places):
             if path in found or path == program or not path.is_relative_to(root) or not offered(root, path):
                 continue
             try:
@@ -77,7 +74,20 @@ def _put_on_the_path(source: Source) -> Iterator[str]:
                 yield from [] if os.path.isabs(place) else [place]
 
 
-def _imported(file: Path, source: Source, places: Sequence[Path]) -> Iterator[Path]:
+def places_of(source: Source, folder: Path, root: Path) -> list[Path]:
+    """The folders, up to `root`, in which the modules lie that a file in `folder` imports, the first that is asked first."""
+    put = (Path(os.path.normpath(folder / place)) for place in _put_on_the_path(source))
+    return [folder, *_above(folder, root), *put]
+
+
+def _above(folder: Path, root: Path) -> Iterator[Path]:
+    for above in folder.parents if folder != root else ():
+        yield from (above, above / "src")
+        if above == root:
+            break
+
+
+def imported_files(file: Path, source: Source, places: Sequence[Path]) -> Iterator[Path]:
     """The files that the source in a file imports, where they lie below one of the places, the first of them that has them."""
     for node in (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)):
         starts = places
