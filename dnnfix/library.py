@@ -110,7 +110,8 @@ def suggest(
 ) -> Report:
     """Find faults, write patches and prove each by running the program in a sandbox, as `dnnfix suggest` does.
 
-    Takes at most `budget` seconds for a file (60), and twice that again where made-up data take too long.
+    Takes at most `budget` seconds for a file (60), and twice that again where made-up data take too long. For a file
+    that is a module, a program of its repository that uses it is run; the report names it (`FileReport.through`).
 
     Args:
         program: a path of a file (.py, .ipynb) or folder, or source text: a string with a line break.
@@ -126,7 +127,7 @@ def suggest(
         ConfigError: a setting is unknown or makes no sense.
         EnvironmentProblem: nothing can be run: no sandbox, no interpreter.
     """
-    return _report(program, name, config, isolated, options, _proving(progress, log))
+    return _report(program, name, config, isolated, options, _proving(progress, log), modules_through=log is None)
 
 
 def fix(
@@ -197,18 +198,32 @@ def _report(
     isolated: bool,
     options: Options,
     analyse: Callable[[Program], FileReport],
+    *,
+    modules_through: bool = False,
 ) -> Report:
-    """The reports of all programs that are meant; what goes wrong with one is an error in it."""
+    """The reports of all programs that are meant; what goes wrong with one is an error in it.
+
+    `modules_through` says whether modules are run through the programs that use them.
+    """
     errors: list[str] = []
-    files: list[FileReport] = []
-    finder = Finder(SettingsByFolder(options, Path(config) if config else None, isolated), errors.append)
-    for one in _programs(program, name, finder):
+
+    def analysed(one: Program) -> FileReport | None:
         verify(one.settings)
         try:
-            files.append(analyse(one))
+            return analyse(one)
         except (InputError, BudgetExceeded, EditError) as error:
             text = str(error)
             errors.append(text if text.startswith(one.path) else f"{one.path}: {text}")
+            return None
+
+    finder = Finder(SettingsByFolder(options, Path(config) if config else None, isolated), errors.append)
+    programs = _programs(program, name, finder)
+    if modules_through:
+        from dnnfix.through import Through
+
+        files = [report for _, report in Through(finder, analysed).reports(programs)]
+    else:
+        files = [report for report in map(analysed, programs) if report is not None]
     return Report(tuple(files), tuple(errors))
 
 

@@ -63,6 +63,8 @@ class Program:
     file: Path | None
     named: bool = True
     """Whether the user named it, rather than a folder that it is in."""
+    suspected_with: tuple[str, ...] = ()
+    """The files that a bug report points at, where that led to it."""
 
 
 @dataclass
@@ -116,6 +118,11 @@ class Finder:
                     yield from self._file(path)
             except InputError as error:
                 self.problem(str(error))
+
+    def read(self, path: str) -> Program:
+        """The program in one file, whether it was met before or not; nobody named it. Raises `InputError`."""
+        settings = self.settings.of(Path(os.path.abspath(path)).parent)
+        return Program(shown(_followed(path)), read(path)[0], settings, Path(path), named=False)
 
     def _standard_input(self, name: str) -> Program:
         if self.standard_input is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dnnfix.cli.console import Console
@@ -92,8 +92,8 @@ def _suspect(report: Reported, repository: Path, finder: Finder, console: Consol
             top=TRIED,
             progress=progress,
         )
-    for suspect in located.files:
-        path = os.path.join(repository, suspect.path)
+    paths = tuple(os.path.join(repository, suspect.path) for suspect in located.files)
+    for path, suspect in zip(paths, located.files, strict=True):
         if is_about_models(read(path)[0]):
             console.remark(f"{path}: suspect ({100 * suspect.share:.0f} %): {'; '.join(suspect.reasons[:2])}")
-            yield from finder.programs([path], "")
+            yield from (replace(one, suspected_with=paths) for one in finder.programs([path], ""))

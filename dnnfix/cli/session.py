@@ -84,13 +84,13 @@ class Session:
             cache=self.settings.cache,
             opened=results.open,
         )
-        self._finder = Finder(self._by_folder, self.output.problem, _standard_input)
+        self.finder = Finder(self._by_folder, self.output.problem, _standard_input)
         self._baseline = BaselineWriter(Path(write_baseline)) if write_baseline else None
         self.repaired: list[str] = []
 
     def programs(self) -> Iterator[Program]:
         """The programs to work on, in order; what cannot be read goes to the report."""
-        for number, program in enumerate(self._finder.programs(self._inputs.paths or (), self._inputs.stdin_filename)):
+        for number, program in enumerate(self.finder.programs(self._inputs.paths or (), self._inputs.stdin_filename)):
             if self._baseline is not None and program.settings.baseline is not None:
                 program = replace(program, settings=replace(program.settings, baseline=None))
             if number:
@@ -102,7 +102,7 @@ class Session:
         paths = self._inputs.paths or ()
         if len(paths) > 1:
             raise InputError(f"a report is about one repository. Received: {', '.join(paths)}")
-        yield from programs_of(report, Path(paths[0]) if paths else None, self._finder, self.console)
+        yield from programs_of(report, Path(paths[0]) if paths else None, self.finder, self.console)
 
     @contextlib.contextmanager
     def guarding(self, program: Program) -> Iterator[None]:
@@ -149,7 +149,7 @@ class Session:
             noun = "finding" if number == 1 else "findings"
             self.console.remark(f"{number} {noun} recorded in {os.fspath(self._baseline.path)}")
             return ERROR if self.output.failed else CLEAN
-        return self.output.finish(self._finder.passed_over, self._exit_zero, self.repaired)
+        return self.output.finish(self.finder.passed_over, self._exit_zero, self.repaired)
 
 
 def _standard_input(most: int) -> bytes:

@@ -48,25 +48,40 @@ def run(
     """Find the faults of deep-learning programs and print proven patches for them. Each program is run for a
     moment in a sandbox, without network and on a budget; candidates are run beside it, and only one that removes the
     symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
-    with the place where the program then stops. Nothing of yours is changed."""
+    with the place where the program then stops. A module, which has no program of its own, is run through a program of
+    its repository that uses it, where there is one. Nothing of yours is changed."""
     overrides = options.overrides(rules, patches, running)
     session = Session(console, inputs, configuration, results, overrides, needs_path=report is None)
     programs = session.programs() if report is None else session.reported(report_of(report))
-    return session.work(reports(session, long_run.log, programs))
+    if long_run.log is not None:  # that of one program, which is the one to run
+        return session.work(reports(session, long_run.log, programs))
+    from dnnfix.through import Through
+
+    through = Through(session.finder, lambda program: _report(session, program), console.remark)
+    return session.work(through.reports(programs))
 
 
 def reports(
     session: Session, log: str | None = None, programs: Iterator[Program] | None = None
 ) -> Iterator[tuple[Program, FileReport]]:
     """The whole report of each program that can be analysed, in order; `log` is that of a long run of the only one."""
+    for program in session.programs() if programs is None else programs:
+        report = _report(session, program, log)
+        if report is not None:
+            yield program, report
+
+
+def _report(session: Session, program: Program, log: str | None = None) -> FileReport | None:
+    """The whole report of a program; where it cannot be analysed, the reason goes to the output."""
     from dnnfix import pipeline
     from dnnfix.selectors import verify
     from dnnfix.watching.log import read_log
 
-    for program in session.programs() if programs is None else programs:
-        seen = read_log(log, program.path) if log is not None else None
-        verify(program.settings)
-        with session.guarding(program):
-            with session.console.working(program.path, program.settings.budget) as progress:
-                report = pipeline.suggest_file(program.raw, program.path, program.settings, progress, log=seen)
-            yield program, report
+    seen = read_log(log, program.path) if log is not None else None
+    verify(program.settings)
+    with (
+        session.guarding(program),
+        session.console.working(program.path, program.settings.budget) as progress,
+    ):
+        return pipeline.suggest_file(program.raw, program.path, program.settings, progress, log=seen)
+    return None

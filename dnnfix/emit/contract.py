@@ -28,6 +28,9 @@ def document(report: Report, views: Mapping[str, View]) -> dict[str, Json]:
         "findings": [_finding(file, result, seen[file.path]) for file, result in report.findings()],
         "patches": [_patch(file, patch) for file, patch in report.patches()],
         "runs": [_run(file, run) for file in report.files for run in file.runs],
+        "through": [
+            {"module": plain(file.path), "program": plain(file.through)} for file in report.files if file.through
+        ],
         "unchecked": [plain(text) for text in unchecked(report)],
     }
 
@@ -56,13 +59,14 @@ def devices(report: Report) -> list[Json]:
 
 def unchecked(report: Report) -> list[str]:
     """What was not checked, and why: what holds for every file once, the rest by file, then what failed."""
-    counts = Counter(text for file in report.files for text in dict.fromkeys(file.unchecked))
-    common = [text for text, count in counts.items() if count == len(report.files)]
+    checked = [file for file in report.files if file.unchecked or not file.through]
+    counts = Counter(text for file in checked for text in dict.fromkeys(file.unchecked))
+    common = [text for text, count in counts.items() if count == len(checked)]
     own = [
         f"{file.path}: {text}"
-        for file in report.files
+        for file in checked
         for text in dict.fromkeys(file.unchecked)
-        if counts[text] < len(report.files)
+        if counts[text] < len(checked)
     ]
     return [*common, *own, *report.unchecked, *report.errors]
 

@@ -12,7 +12,7 @@ from dnnfix.emit.choice import independent
 from dnnfix.emit.contract import devices, sandbox, unchecked
 from dnnfix.emit.sparkline import BLOCKS, sparkline
 from dnnfix.emit.values import effect_text, is_unknown, value_text
-from dnnfix.emit.view import View, columns, one_line, place, printable
+from dnnfix.emit.view import View, columns, one_line, place, printable, view
 from dnnfix.records import (
     CRASH_CAUSE,
     FileReport,
@@ -76,6 +76,11 @@ def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: b
     """The report of one file; empty where there is nothing to report. A patch for several findings is shown once."""
     blocks: list[str] = []
     shown: set[str] = set()
+    if file.through:
+        blocks.append(
+            f"{palette.bold}{one_line(file.path)}{palette.off}: has no program of its own; "
+            f"it was run in {one_line(file.through)}, which uses it"
+        )
     if file.reproduction.steps or file.reproduction.missing:
         blocks.append("\n".join(_reproduction(file, palette)))
     for result in file.findings:
@@ -212,6 +217,8 @@ def _finding(
         return
     if not finding.site.path:
         yield from frame(finding, seen, palette)
+    elif (module := file.modules.get(finding.site.path)) is not None:
+        yield from frame(finding, view(module, finding.site.path), palette)
     facts = _facts(finding)
     if facts:
         yield _row("observed" if file.runs else "evidence", facts, palette.cyan, palette)

@@ -268,6 +268,8 @@ class FileReport:
     """What was done to make the program run; without steps where it ran as it stands or nothing could be done."""
     unrun: bool = False
     """Whether the program was to be run, and the run ended before it told anything: no data, no package, its own exit."""
+    through: str = ""
+    """The path of the program that was run for the sake of this file, which is a module that it uses; what that showed is said there."""
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """The modules beside the program as they were when it was looked at, by their paths in its folder."""
     trace: Trace | None = None

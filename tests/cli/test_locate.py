@@ -26,6 +26,35 @@ torch 2.1.0
 """
 
 
+JUDGE = """\
+import torch
+from torch import nn
+
+
+class Judge(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(sizes["width"], 32), nn.ReLU(), nn.Linear(32, 1))
+
+    def loss(self, x, y):
+        return nn.functional.binary_cross_entropy(self.layers(x).squeeze(1), y)
+"""
+LEARN = """\
+import torch
+from judge import Judge
+
+torch.manual_seed(0)
+judge = Judge({"width": 5})
+optimizer = torch.optim.Adam(judge.parameters(), lr=0.01)
+x = torch.randn(256, 5)
+y = (x[:, 0] > 0).float()
+for _ in range(50):
+    optimizer.zero_grad()
+    judge.loss(x, y).backward()
+    optimizer.step()
+"""
+
+
 @pytest.fixture
 def shop(folder: Path) -> Path:
     """The repository of `tests/locate`, with one commit, in the working folder."""
@@ -197,6 +226,21 @@ def test_a_report_is_repaired(call: Call, folder: Path) -> None:
     (folder / "issue.md").write_text(f"# It stops\n\n```python\n{program}```\n")
     said = call("suggest", "--report", "issue.md", "--isolated")
     assert said.code == 1 and "issue.py" in said.out and "+model = nn.Sequential" in said.out
+
+
+@pytest.mark.slow
+def test_patches_of_a_suspect_module_are_judged_by_running_the_program_that_uses_it(call: Call, folder: Path) -> None:
+    (folder / "issue.md").write_text("# The loss of Judge never falls\n\nWhatever I train, Judge stays at chance.\n")
+    (folder / "judge.py").write_text(JUDGE)
+    (folder / "learn.py").write_text(LEARN)
+    command = ("suggest", "--report", "issue.md", ".", "--isolated", "--output-format", "json")
+    document = json.loads(call(*command).out)
+    assert {"module": "judge.py", "program": "learn.py"} in document["through"]
+    (found,) = [found for found in document["findings"] if found["path"] == "judge.py"]
+    assert (found["line"], found["symptom"], found["outcome"]) == (8, "crash", "undecided")
+    choices = [patch for patch in document["patches"] if patch["verdict"] == "choice"]
+    assert len(choices) > 1 and {patch["id"].partition("::")[0] for patch in choices} == {"learn.py"}
+    assert all("+++ b/judge.py" in patch["diff"] for patch in choices)
 
 
 def test_a_part_of_a_program_is_not_run_beside_its_repository(call: Call, shop: Path, folder: Path) -> None:

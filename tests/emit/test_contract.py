@@ -25,7 +25,7 @@ def test_schema_is_a_schema() -> None:
 def test_document_follows_schema(report: Report, views: dict[str, View]) -> None:
     document = json.loads(contract.text(report, views))
     VALIDATOR.validate(document)
-    assert set(document) == {"schema", "tool", "findings", "patches", "runs", "unchecked"}
+    assert set(document) == {"schema", "tool", "findings", "patches", "runs", "through", "unchecked"}
     assert document["schema"] == "dnnfix/1"
     assert document["tool"]["sandbox"] == "bubblewrap"
     assert [f["outcome"] for f in document["findings"]] == ["repaired", "rejected", "declined", "failed", "declined"]
@@ -40,6 +40,14 @@ def test_a_partial_patch_names_what_remains(partial: FileReport, views: dict[str
     for broken in breaks:
         assert not VALIDATOR.is_valid({**document, "patches": [{**document["patches"][0], **broken}]})
     assert not VALIDATOR.is_valid({**document, "findings": [{**document["findings"][0], "patches": []}]})
+
+
+def test_a_module_names_the_program_that_was_run_for_it() -> None:
+    program = FileReport("train.py", unchecked=("code that was not reached",))
+    document: Any = contract.document(Report((FileReport("net.py", through="train.py"), program)), {})
+    VALIDATOR.validate(document)
+    assert document["through"] == [{"module": "net.py", "program": "train.py"}]
+    assert document["unchecked"] == ["code that was not reached"]
 
 
 def test_empty_report_follows_schema() -> None:

@@ -167,6 +167,17 @@ def test_terminal_escapes_of_a_program_are_not_passed_on(repaired: FileReport) -
     assert not set(text) & set("\033\007\u202e")
 
 
+def test_a_module_names_the_program_that_was_run_for_it() -> None:
+    text = file_text(FileReport("net.py", through="train.py"), View())
+    assert text == "net.py: has no program of its own; it was run in train.py, which uses it\n\n"
+
+
+def test_code_of_a_module_is_shown_as_that_of_the_program_is() -> None:
+    found = FindingResult(replace(finding(), site=Site(2, 1, 2, 4, "net.py")), FindingOutcome.DECLINED, "not run")
+    text = file_text(FileReport("pkg/train.py", (found,), modules={"net.py": b"a = 1\nbad = 2\n"}), View())
+    assert "pkg/net.py:2:1" in text and "  2 | bad = 2\n    | ^^^\n" in text
+
+
 def test_no_problems_never_stands_alone() -> None:
     clean = FileReport("a.py", unchecked=("the program was not run",))
     text = summary(Report((clean,)))

@@ -159,7 +159,7 @@ def page(report: Report, views: Mapping[str, View], cache: Path | None = None, *
     files = tuple(
         _file(number, file, views.get(file.path, View()))
         for number, file in enumerate(report.files, 1)
-        if file.findings or file.unrun or file.notes
+        if file.findings or file.unrun or file.notes or file.through
     )
     counts = {outcome: 0 for outcome in FindingOutcome}
     for _, result in report.findings():
