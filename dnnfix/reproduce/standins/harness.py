@@ -80,21 +80,32 @@ def _made_form(module, feeds, place=0, depth=0):
         if form is not None and rank is not None and not operations and len(form[0]) < rank:
             form = (form[0][:1] + ["L"] * (rank - len(form[0])) + form[0][1:], form[1])
         return form
-    name = type(module).__name__
+    name = _made_kind(module)
     children = list(module.children())
     if name in ("Sequential", "ModuleList", "DataParallel"):
         return _made_form_of_chain(children, feeds, depth)
     if place:
         return None
+    if not name and len(children) == 1:  # a class of another file around one layer
+        return _made_form(children[0], feeds, 0, depth + 1)
     return _made_library_form(module, name)
+
+
+def _made_kind(module):
+    """The layer of torch that a module is, by its name; none where a class of the user's says what goes into it."""
+    for kind in type(module).__mro__:
+        if kind.__module__.partition(".")[0] == "torch":
+            return kind.__name__
+        if "forward" in vars(kind):
+            break
+    return ""
 
 
 def _made_form_of_chain(layers, feeds, depth):
     """The form that the first layer of a chain with sizes of its own takes; what does not change a shape is passed."""
     flat = False
     for layer in layers:
-        name = type(layer).__name__
-        if name == "Flatten":
+        if _made_kind(layer) == "Flatten":
             flat = True
             continue
         form = _made_form(layer, feeds, 0, depth + 1)
