@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from dnnfix.errors import InputError
-from dnnfix.reproduce.beside import imported_files, modules_beside, places_of
+from dnnfix.reproduce.beside import imported_files, looked_in, modules_beside
 from dnnfix.reproduce.harness.unused import TRAINING, is_active, top_level
 from dnnfix.run.visible import below
 from dnnfix.source.program import Source
@@ -96,7 +96,7 @@ class _Repository:
             except InputError:
                 self._known[path] = None
             else:
-                places = places_of(source, path.parent, self._root)
+                places = looked_in(path.parent, self._root, source)
                 self._known[path] = _File(path, source, frozenset(imported_files(path, source, places)))
         return self._known.get(path)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.records import Crash, EditStep, RunOutcome, Trace
 from dnnfix.reproduce.actions import imports
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
@@ -116,6 +117,35 @@ def test_modules_beside_the_program_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "utils.py").write_text("")
     (tmp_path / "models").mkdir()
     assert steps_of("import utils\nfrom models.net import Net\n", tmp_path) == []
+
+
+def test_modules_of_the_repository_are_found_wherever_they_lie(tmp_path: Path) -> None:
+    deep = tmp_path / "own" / "nets" / "parts" / "deep"
+    for folder in (deep, tmp_path / "lib" / "tools", tmp_path / "one" / "twice", tmp_path / "two" / "twice"):
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("import torch\n")
+    (tmp_path / ".git").mkdir()
+    text = "import own.nets.parts.deep\nimport tools\nimport twice\nx = twice.f(tools)\n"
+    found, gap = steps_of(text, deep)
+    assert isinstance(found, EditStep) and found.what == "the module 'tools' is found in ../../../../lib"
+    assert isinstance(gap, Gap) and "'twice'" in gap.what
+    on_the_path = (
+        "import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), '..', 'other'))\nimport more\n"
+    )
+    (deep.parent / "other").mkdir()
+    (deep.parent / "other" / "more.py").write_text("")
+    assert steps_of(on_the_path, deep) == []
+
+
+def test_a_module_that_only_a_branch_imports_is_missing_where_a_run_came_to_it() -> None:
+    text = "if False:\n    import fast_thing\ndef f():\n    import other_thing\nprint(fast_thing, other_thing)\n"
+    assert steps_of(text) == []
+    crash = Crash("ModuleNotFoundError", "No module named 'other_thing'")
+    case = replace(case_of(text), traces=(Trace(RunOutcome.CRASHED, crash=crash),))
+    (gap,) = imports.steps(case)
+    assert isinstance(gap, Gap) and "'other_thing'" in gap.what
+    (gap,) = steps_of("if __name__ == '__main__':\n    import fast_thing\n    fast_thing.go()\n")
+    assert isinstance(gap, Gap)
 
 
 NOTHING_THAT_SHOWS = """

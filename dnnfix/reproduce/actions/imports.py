@@ -8,6 +8,8 @@ release removed are faults of the program and stay as they are.
 from __future__ import annotations
 
 import ast
+import os.path
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +20,12 @@ from dnnfix.libraries import SUCCESSORS
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions, standin
 from dnnfix.reproduce.actions import environments
-from dnnfix.reproduce.beside import everywhere
+from dnnfix.reproduce.beside import everywhere, home_of, lies_beside
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import readers
 from dnnfix.reproduce.syntax import bound_names, call_of, named
 from dnnfix.run.probe.program.removed_modules import OLD_PYTHON
+from dnnfix.run.visible import repository_of
 from dnnfix.source import names
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
@@ -160,6 +163,8 @@ class _Wanted:
     parts: dict[str, dict[str, list[ast.expr]]] = field(default_factory=dict)
     whole: bool = False
     """Whether the program takes everything from it, or uses it in ways that do not tell what it has."""
+    sure: bool = False
+    """Whether it is imported whenever the program is run, and not only in a branch or a function."""
 
 
 def _missing(case: Case) -> Iterator[EditStep | Gap]:
@@ -169,18 +174,20 @@ def _missing(case: Case) -> Iterator[EditStep | Gap]:
         )
         if part is not None:
             yield _silent(part, wanted.line)
-        elif not (case.installed(root) or _beside(case, root) or root in OLD_PYTHON or _goes_on(case, root)):
-            yield _stand_in(root, wanted, case)
+        elif not (case.installed(root) or lies_beside(root, case) or root in OLD_PYTHON or _goes_on(case, root)):
+            found = _stand_in(root, wanted, case)
+            if isinstance(found, EditStep) or wanted.sure or _missed(case, root):
+                yield found
+
+
+def _missed(case: Case, root: str) -> bool:
+    """Whether the last run ended because a module is not there."""
+    return case.crash is not None and re.search(rf"No module named '?{root}\b", case.crash.message) is not None
 
 
 def _goes_on(case: Case, root: str) -> bool:
     """Whether a package is there under the name that it has today, so that the program is to be brought up to date."""
     return root in SUCCESSORS and case.installed(SUCCESSORS[root])
-
-
-def _beside(case: Case, root: str) -> bool:
-    """Whether the module lies where a trial looks for it: in the program's folder or above."""
-    return any(case.exists(f"{place}{root}{end}") for place in ("", "../", "../../", "src/") for end in ("", ".py"))
 
 
 _FRAMEWORKS = frozenset(["torch", "keras", "tensorflow"])
@@ -191,6 +198,8 @@ def _stand_in(root: str, wanted: _Wanted, case: Case) -> EditStep | Gap:
     source = case.source
     if root in conventions.SILENT:
         return _silent(root, wanted.line)
+    if case.folder is not None and (home := home_of(root, repository_of(case.folder))) is not None:
+        return _on_the_path(root, os.path.relpath(home, case.folder), wanted.line)
     if root in environments.PACKAGES and not wanted.whole:
         found = environments.step(root, wanted.line, wanted.parts, source)
         if found is not None:
@@ -217,6 +226,17 @@ def _stand_in(root: str, wanted: _Wanted, case: Case) -> EditStep | Gap:
         f"the module {root!r} is not beside the program, and it is no package that dnnfix knows{of}: "
         "put its file there or install it",
         wanted.line,
+    )
+
+
+def _on_the_path(root: str, folder: str, line: int) -> EditStep:
+    return EditStep(
+        ACTION,
+        f"the module {root!r} is found in {folder}",
+        "no other folder of the repository has a module of that name; run as it stands, the program does not look there",
+        line,
+        invented=False,
+        scaffold=Scaffold(start=f"made_on_the_path({folder!r})"),
     )
 
 
@@ -259,13 +279,16 @@ def wanted_modules(source: Source) -> dict[str, _Wanted]:
     for node in sorted(statements, key=lambda n: n.lineno):
         if _handles_failure(source, node):
             continue
+        sure = _is_sure(source, node)
         if isinstance(node, ast.Import):
             for alias in node.names:
                 wanted = found.setdefault(alias.name.partition(".")[0], _Wanted(node.lineno))
+                wanted.sure |= sure
                 bound = alias.asname or alias.name.partition(".")[0]
                 _take_attributes(source, wanted, alias.name, bound, alias.name if alias.asname is None else "")
         elif node.module and not node.level:
             wanted = found.setdefault(node.module.partition(".")[0], _Wanted(node.lineno))
+            wanted.sure |= sure
             taken = wanted.parts.setdefault(node.module, {})
             for alias in node.names:
                 if alias.name == "*":
@@ -273,6 +296,13 @@ def wanted_modules(source: Source) -> dict[str, _Wanted]:
                 else:
                     taken.setdefault(alias.name, []).extend(named(source, alias.asname or alias.name))
     return found
+
+
+def _is_sure(source: Source, node: ast.AST) -> bool:
+    """Whether a statement is carried out whenever its file is: in the program itself also where that is the main module."""
+    around = source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.If)
+    is_program = isinstance(around, ast.If) and source.within is None and "__main__" in ast.unparse(around.test)
+    return around is None or is_program and _is_sure(source, around)
 
 
 def _take_attributes(source: Source, wanted: _Wanted, module: str, bound: str, dotted: str) -> None:

@@ -367,3 +367,11 @@ def made_read_data_sets(
         validation=_MadeDigits(images[:validation_size], labels[:validation_size]),
         test=_MadeDigits(*test),
     )
+
+
+def made_on_the_path(folder):
+    """Have modules looked for in a folder as well, last of all; `folder` is seen from that of the program."""
+    import os
+    import sys
+
+    sys.path.append(os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), folder)))
