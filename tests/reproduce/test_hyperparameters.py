@@ -175,6 +175,39 @@ def test_calls_for_a_gpu_run_on_the_cpu(run_in: Run) -> None:
     assert trace.printed == "torch.Size([4, 2]) cpu False torch.float32\n"
 
 
+LEAVES = """import os
+import sys
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+if torch.cuda.device_count() == 0:
+    print("no GPU")
+    sys.exit(-1)
+assert torch.cuda.is_available()
+torch.set_default_tensor_type("torch.cuda.FloatTensor")
+numbers = [int(number) for number in os.environ["CUDA_VISIBLE_DEVICES"].split(",")]
+device = torch.device("cuda:{}".format(numbers[0]))
+net = torch.nn.DataParallel(torch.nn.Linear(3, 2).to(device), device_ids=numbers)
+scaler = torch.amp.GradScaler("cuda")
+for (x,) in DataLoader(TensorDataset(torch.zeros(4, 3)), 2, pin_memory=True):
+    net(x.to(device)).sum().backward()
+card = torch.cuda.get_device_properties(torch.cuda.current_device())
+print(numbers, torch.cuda.device_count(), card.name == torch.cuda.get_device_name(0), torch.zeros(1, device=device).device)
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+print(torch.cuda.is_available(), torch.cuda.device_count())
+"""
+
+
+def test_a_program_that_leaves_without_a_gpu_is_told_of_one_by_every_question(run_in: Run) -> None:
+    first = run_in(LEAVES)
+    assert first.outcome is RunOutcome.EXITED
+    found = [one for one in hyperparameters.steps(replace(case(LEAVES), traces=(first,))) if isinstance(one, EditStep)]
+    trace = run_in(LEAVES, joined(found))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.splitlines()[-2:] == ["[0] 1 True cpu", "False 0"]
+
+
 def test_a_gpu_that_a_module_beside_names_is_the_cpu() -> None:
     program = Source.from_bytes(
         b"import config\nimport torch\nprint(torch.ones(2).to(torch.device(config.DEVICE)))\n", "a.py"

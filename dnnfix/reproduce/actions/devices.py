@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from dnnfix.records import EditAction, EditStep, Scaffold, Site
+from dnnfix.records import Crash, EditAction, EditStep, RunOutcome, Scaffold, Site
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.syntax import method_calls, string, tests_around
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 ACTION = EditAction.HYPERPARAMETERS
 
 HIDES = "every tensor is on the CPU then: a fault of tensors on different devices cannot show in the run"
 
 _ASKS = frozenset({"is_available", "device_count", "list_physical_devices", "is_gpu_available", "is_built"})
-_NAMED = re.compile(r"cuda(?::\d+|:)?\Z")
+_NAMED = re.compile(r"cuda(?::(?:\d+|\{\w*\}|%[ds])?)?\Z|torch\.cuda\.\w+Tensor\Z")
 _TENSORFLOW_NAMED = re.compile(r"/?(?:device:)?gpu:\d+\Z", re.IGNORECASE)
 _NUMBERED = "Cannot access accelerator device"
 """Of the message where something is moved to the number of a GPU."""
@@ -42,7 +43,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     named = [node for node in (*uses, *beside) if isinstance(node, ast.Constant)]
     literals = {str(node.value): _on_cpu(str(node.value)) for node in named}
     torch = "torch" in source.frameworks and case.installed("torch")
-    if not uses and not beside and not _asks_for_gpu(case):
+    if not uses and not beside and not _asks_for_gpu(case) and not _gave_up(case):
         return
     yield EditStep(
         ACTION,
@@ -65,7 +66,7 @@ def _missed(case: Case) -> bool:
     for trace in case.traces:
         if trace.crash is not None and _MISSED.search(f"{trace.crash.kind} {trace.crash.message}"):
             return True
-    if _asks_for_gpu(case):
+    if _asks_for_gpu(case) or _gave_up(case):
         return True
     return not any(node.attr in _ASKS for node in case.source.nodes(ast.Attribute)) and _names_gpu(case)
 
@@ -77,6 +78,30 @@ def _asks_for_gpu(case: Case) -> bool:
     said = "'NoneType' object has no attribute"
     sites = [trace.crash.site for trace in case.traces if trace.crash is not None and said in trace.crash.message]
     return any(name in _line(case, site) for site in sites if site is not None for name in _KNOWN_BY_GPU)
+
+
+def _gave_up(case: Case) -> bool:
+    """Whether a run ended as the program found no GPU: it ended itself, or did not hold what it makes sure of."""
+    if not any(trace.outcome is RunOutcome.EXITED or _is_assertion(trace.crash) for trace in case.traces):
+        return False
+    tests = [
+        node.test
+        for file in case.source.files.values()
+        for node in (*file.nodes(ast.If), *file.nodes(ast.Assert))
+        if isinstance(node, ast.Assert) or any(_ends(statement) for statement in (*node.body, *node.orelse))
+    ]
+    asked = [part for test in tests for part in ast.walk(test) if isinstance(part, ast.Attribute)]
+    return any(part.attr in _ASKS and _is_cuda(part.value) for part in asked)
+
+
+def _is_assertion(crash: Crash | None) -> bool:
+    return crash is not None and crash.kind == "AssertionError"
+
+
+def _ends(statement: ast.stmt) -> bool:
+    """Whether a statement ends the program."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit", "quit")
 
 
 def _line(case: Case, site: Site) -> str:
@@ -121,9 +146,14 @@ def _is_asked_for(source: Source, node: ast.AST) -> bool:
     return any(told.search(ast.unparse(test)) for test in tests_around(source, node))
 
 
-def _is_cuda(node: ast.Attribute) -> bool:
+def _is_cuda(node: ast.AST) -> bool:
     """Whether a node is `torch.cuda`."""
-    return node.attr == "cuda" and isinstance(node.value, ast.Name) and node.value.id == "torch"
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "cuda"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "torch"
+    )
 
 
 def _names_one(text: str) -> bool:
@@ -132,8 +162,8 @@ def _names_one(text: str) -> bool:
 
 
 def _on_cpu(name: str) -> str:
-    if name == "cuda:":
-        return "cpu:"
     if name.startswith("cuda"):
-        return "cpu"
+        return "cpu" if name[-1].isalnum() and "%" not in name else name.replace("cuda", "cpu")
+    if name.startswith("torch"):
+        return name.replace("cuda.", "")
     return re.sub(r"gpu:\d+", "cpu:0", name, flags=re.IGNORECASE)

@@ -4,10 +4,14 @@ from dnnfix.reproduce.standins.wrapping import made_in_place_of, made_wraps
 
 
 def made_without_gpu():
-    """Have the CUDA calls of torch do their work on the CPU.
+    """Have the CUDA calls of torch do their work on the CPU, and all questions of the program answered as with one GPU.
 
     A tensor that is moved is a new one, as it is with a GPU: one that requires a gradient is no leaf any more afterwards.
     """
+    import os
+    import sys
+    import types
+
     import torch
 
     def moved(tensor, *args, **kwargs):
@@ -42,7 +46,8 @@ def made_without_gpu():
     torch.Tensor.cuda = moved
     torch.Tensor.pin_memory = same
     torch.nn.Module.cuda = same
-    for name in ("set_device", "synchronize", "manual_seed", "manual_seed_all", "empty_cache", "init", "ipc_collect"):
+    for name in ("set_device", "synchronize", "manual_seed", "manual_seed_all", "empty_cache", "init", "ipc_collect", "seed",
+                 "seed_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "set_per_process_memory_fraction"):  # fmt: skip
         setattr(torch.cuda, name, another())
     for name in ("Stream", "Event", "device", "stream", "device_of"):
         setattr(torch.cuda, name, type(name, (Nothing,), {}))
@@ -50,7 +55,33 @@ def made_without_gpu():
         torch.accelerator.current_accelerator = lambda *args, **kwargs: torch.device("cpu")
     torch.version.cuda = torch.version.cuda or "12.8"
     torch.cuda.current_device = lambda: 0
-    torch.cuda.get_device_name = lambda *args: "cpu"
+    memory = 8 * 2**30
+    gpu = types.SimpleNamespace(name="cpu", major=7, minor=0, total_memory=memory, multi_processor_count=1)
+    torch.cuda.get_device_name = lambda *args: gpu.name
+    torch.cuda.get_device_properties = lambda *args: gpu
+    torch.cuda.get_device_capability = lambda *args: (gpu.major, gpu.minor)
+    torch.cuda.mem_get_info = lambda *args: (memory, memory)
+    torch.cuda.is_bf16_supported = lambda *args, **kwargs: False
+    torch.cuda.current_stream = torch.cuda.default_stream = lambda *args: torch.cuda.Stream()
+    if not os.environ.get("CUDA_VISIBLE_DEVICES"):
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+
+    def shown():  # how many the program itself says that it sees
+        for number, name in enumerate(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")):
+            if name.strip() in ("", "-1"):
+                return number
+        return number + 1
+
+    def to_the_program(original, answer):
+        def asked(*args, **kwargs):  # a library that is told of a GPU would use it
+            caller = sys._getframe(1).f_code.co_filename
+            return original(*args, **kwargs) if "-packages" in caller or "/torch/" in caller else answer()
+
+        return asked
+
+    count = torch.cuda.device_count
+    torch.cuda.device_count = to_the_program(count, lambda: shown() and max(shown(), count()))
+    torch.cuda.is_available = to_the_program(torch.cuda.is_available, lambda: shown() > 0)
     for name in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Bool", "Char"):
         if hasattr(torch, name + "Tensor"):
             setattr(torch.cuda, name + "Tensor", getattr(torch, name + "Tensor"))
