@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from dnnfix.records import Crash, EditStep, RunOutcome, Trace
 from dnnfix.reproduce import paths
+from dnnfix.reproduce.actions import input_data
+from dnnfix.reproduce.case import Case
 from dnnfix.run.runner import Runner
 from dnnfix.source.program import Source
 from tests.reproduce.input_plans import finished, plan, run
@@ -320,6 +323,37 @@ for name in os.listdir("train"):
 print(size, 0 < sum(labels) < len(labels))
 """
     assert finished(run(torch_runner, code)) == "(32, 32) True\n"
+
+
+CROPS = b"""
+import os
+from PIL import Image
+from cutting import cut
+for name in os.listdir("train"):
+    cut(Image.open("train/" + name))
+"""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Required crop size (96, 112) is larger than input image size (64, 64)",
+        "Required crop size (96, 112) is larger then input image size (64, 64)",
+        "Need value.shape >= size, got  [64 64 3] [96 112 3]",
+    ],
+)
+def test_images_are_made_anew_where_a_run_cut_more_out_of_them(message: str) -> None:
+    crash = Trace(RunOutcome.CRASHED, crash=Crash("ValueError", message))
+    case = Case(Source.from_bytes(CROPS, "program.py"), (crash,), lambda name: True)
+    (step,) = input_data.steps(case)
+    assert isinstance(step, EditStep) and "images of 96x112" in step.what
+
+
+def test_images_are_as_large_as_a_module_of_the_program_cuts_them() -> None:
+    cutting = b"from torchvision.transforms import RandomCrop\ndef cut(image, size=80):\n    return RandomCrop((size, size))(image)\n"
+    source = Source.from_bytes(CROPS, "program.py").along_with([Source.from_bytes(cutting, "cutting.py")])
+    (step,) = input_data.steps(Case(source, (), lambda name: True))
+    assert isinstance(step, EditStep) and "images of 80x80" in step.what
 
 
 @pytest.mark.parametrize("pattern", [r"^pets/(.*)_\d+\.jpg$", r"/([^/]+)-\d+.jpg$", r"^pets/(\d+)_(\w+)\.jpg$"])

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from torch import nn
 
 from dnnfix import registry
 from dnnfix.detect.run_rules import detect
@@ -18,7 +16,6 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data.input_operations import feeds
 from dnnfix.reproduce.harness.unused import is_active, roots
 from dnnfix.reproduce.plan import joined
-from dnnfix.reproduce.standins import harness
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
@@ -444,17 +441,24 @@ def test_the_class_of_settings_of_a_program_is_used_where_it_is_complete() -> No
     assert "n_embd=32" in steps(IMPORTS + "class ModelConfig:\n    n_embd: int = None\n\n" + net)[0].what
 
 
-def test_a_layer_of_another_file_is_no_layer_of_torch_by_its_name() -> None:
-    class Linear(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = nn.Linear(6, 2)
+def test_a_layer_of_another_file_is_no_layer_of_torch_by_its_name(run_in: Run) -> None:
+    beside = """
+        import sys, types
+        beside = types.ModuleType("beside")
+        exec("class Linear(nn.Module):\\n    def __init__(self, inner):\\n        super().__init__()\\n"
+             "        self.inner = inner\\n    def forward(self, x):\\n        return self.inner(x).tanh()",
+             {"nn": nn, "__name__": "beside"}, vars(beside))
+        sys.modules["beside"] = beside
+        from beside import Linear
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.inner(x).tanh()  # type: ignore[no-any-return]
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = Linear(nn.Linear(6, 4))
 
-    class Wide(nn.Linear):
-        pass
-
-    assert harness._made_form(Linear(), {}) == (["B", 6], None)
-    assert harness._made_form(Wide(5, 2), {}) == (["B", 5], None)
+            def forward(self, x):
+                return self.first(x)
+    """
+    text = IMPORTS + textwrap.dedent(beside)
+    trace = run_in(text, joined(steps(text)))
+    assert trace.outcome is RunOutcome.FINISHED and trace.steps, trace.detail

@@ -84,12 +84,9 @@ def _gave_up(case: Case) -> bool:
     """Whether a run ended as the program found no GPU: it ended itself, or did not hold what it makes sure of."""
     if not any(trace.outcome is RunOutcome.EXITED or _is_assertion(trace.crash) for trace in case.traces):
         return False
-    tests = [
-        node.test
-        for file in case.source.files.values()
-        for node in (*file.nodes(ast.If), *file.nodes(ast.Assert))
-        if isinstance(node, ast.Assert) or any(_ends(statement) for statement in (*node.body, *node.orelse))
-    ]
+    tests = [node.test for file in case.source.files.values() for node in file.nodes(ast.Assert)]
+    for node in (node for file in case.source.files.values() for node in file.nodes(ast.If)):
+        tests += [node.test] if any(_ends(statement) for statement in (*node.body, *node.orelse)) else []
     asked = [part for test in tests for part in ast.walk(test) if isinstance(part, ast.Attribute)]
     return any(part.attr in _ASKS and _is_cuda(part.value) for part in asked)
 

@@ -30,12 +30,30 @@ MOST_CLASSES = 10_000
 
 
 def size_of(case: Case, datum: Datum) -> tuple[tuple[int, int], str]:
-    """The height and width of images, and the evidence."""
+    """The height and width of images, and the evidence: at least as large as what a run cut out of them in vain."""
+    (height, width), told = _size_told(case, datum)
+    for trace in case.traces:
+        cut = _CUT_OUT.search(trace.crash.message) if trace.crash is not None else None
+        if cut is not None and (int(cut["height"]) > height or int(cut["width"]) > width):
+            height, width = max(height, int(cut["height"])), max(width, int(cut["width"]))
+            told = f"a run cut {cut['height']}x{cut['width']} out of them"
+    return (height, width), told
+
+
+_CUT_OUT = re.compile(
+    r"(?:\bcrop size (?=.*\blarger th[ae]n\b)|\bshape >= size, got\s+\[.*?\])\W*(?P<height>\d+)\W+(?P<width>\d+)",
+    re.IGNORECASE,
+)
+"""Of the message where a crop is larger than the image."""
+
+
+def _size_told(case: Case, datum: Datum) -> tuple[tuple[int, int], str]:
     for key in ("target_size", "image_size", "second"):
         value = datum.options.get(key)
         if isinstance(value, (tuple, list)) and len(value) == 2 and all(isinstance(side, int) for side in value):
             return (value[0], value[1]), f"line {datum.line}: {key}={tuple(value)}"
-    found = sides(case.source)
+    own = case.source.within or case.source
+    found = sides(case.source) or [side for module in own.beside for side in sides(module)]
     if found:
         return (max(found), max(found)), f"the program resizes images to {max(found)}"
     inputs = clues.ends(case.source).inputs
