@@ -1,9 +1,9 @@
-"""A second attempt at old programs that ran out of time: with as little synthetic data as possible, and twice the
-time per run.
+"""A second attempt at programs that ran out of time: with as little synthetic data and as small sizes as possible, and twice
+the time per run.
 
 Data that reproduction makes have the size that the program counts on, and that can be more than a run gets through
-before its first step. Only the migration is tried here: so few data can show that a program runs again, and nothing
-of how well it learns.
+before its first step; so can the network. Only the migration is tried here: so little can show that a program runs again, and
+nothing of how well it learns. What the run shows is told also without a patch, where it takes steps and the first did not.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def retried_with_less_data(
     templates: Mapping[str, type[FixTemplate]],
     progress: Progress,
 ) -> Attempt:
-    """The second attempt if it proves a patch and the first ran out of time without one, else the first.
+    """The second attempt if it proves a patch, or trains, and the first ran out of time without that, else the first.
 
     `stood` is the run of the program as it is, without a scaffold.
     """
-    if first.accepted or not first.reproduction.steps or not laboratory.stalled():
+    if first.accepted or not laboratory.stalled():
         return first
-    progress("trying with less data")
+    progress("trying with less")
     settings = replace(first.settings, budget=SLOWER * first.settings.budget)
     laboratory.begin_again(settings.budget, seconds_of_a_run(settings))
     smaller = made_runnable(source, stood, laboratory, settings, progress, little_data=True)
@@ -47,12 +47,13 @@ def retried_with_less_data(
     trace = laboratory.observe(source, settings.seed)
     found = repair(source, trace, laboratory, migrations(templates), settings, progress, at_crash=False)
     note = (
-        "the time of a run was over before the first step: the program was tried again with as little made data as can be, "
+        "the time of a run was over before the first step: the program was tried again with as little as can be, "
         f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"
     )
     rest = _with_the_rest(found, first.repair, migrations(templates))
     second = replace(first, reproduction=smaller, trace=trace, repair=rest, settings=settings, note=note)
-    return second if second.accepted else first
+    trains = bool(trace.steps) and trace.crash is None and not first.trace.steps
+    return second if second.accepted or trains else first
 
 
 def _with_the_rest(found: Repair, first: Repair, tried: Collection[str]) -> Repair:

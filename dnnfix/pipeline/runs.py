@@ -124,12 +124,12 @@ def made_runnable(
 ) -> Reproduction:
     """The reproduction that makes a program run; the laboratory uses it for every run from then on.
 
-    With `little_data`, with as little data as can be. Its time is not taken from the file's: a program that needed it has as much
+    With `little_data`, with as little data and as small sizes as can be, also where it was slow and nothing else. Its time is not taken from the file's: a program that needed it has as much
     for its repair as any other.
     """
     from dnnfix.reproduce.rounds import attempt, needed
 
-    if not needed(trace):
+    if not needed(trace) and not little_data:
         return Reproduction()
 
     with laboratory.deadline.extended():

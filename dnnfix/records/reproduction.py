@@ -31,7 +31,8 @@ class Scaffold:
     runs before the first statement at module level that needs the name, once what the code itself needs is there.
     `literals` are (old, new): string constants of the program that read as the new one, paths of made files mostly.
     `arguments` are what the program is called with, where the user gave none. `opened` are handlers of exceptions that let
-    through what they swallow, by the path of their file and their number in it.
+    through what they swallow, by the path of their file and their number in it. `sizes` are (name, most): whole numbers that the
+    program binds to the name read as that where they are larger.
     """
 
     start: str = ""
@@ -40,6 +41,7 @@ class Scaffold:
     literals: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
     opened: tuple[tuple[str, int], ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
 
     @property
     def defining(self) -> str:

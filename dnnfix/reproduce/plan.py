@@ -18,6 +18,7 @@ from dnnfix.reproduce.actions import (
     network,
     obsolete_parameters,
     pretrained,
+    smaller,
     versions,
 )
 from dnnfix.reproduce.case import Action, Case, Gap
@@ -32,6 +33,7 @@ ACTIONS: tuple[Action, ...] = (
     pretrained,
     hub,
     hyperparameters,
+    smaller,
     network,
     input_data,
     logs,
@@ -71,4 +73,5 @@ def joined(steps: Sequence[EditStep]) -> Scaffold:
         end="\n".join(dict.fromkeys(part.end.strip() for part in parts if part.end.strip())),
         literals=tuple(dict(pair for part in parts for pair in part.literals).items()),
         arguments=tuple(word for part in parts for word in part.arguments),
+        sizes=tuple(dict(pair for part in parts for pair in part.sizes).items()),
     )

@@ -7,7 +7,7 @@ import copy
 
 from dnnfix.records import Reproduction
 from dnnfix.run.probe.program.cells import late_futures
-from dnnfix.run.probe.program.scaffold import placements
+from dnnfix.run.probe.program.scaffold import placements, smaller
 from dnnfix.source.program import Source
 from dnnfix.source.tree import first_line
 
@@ -23,6 +23,8 @@ def script(source: Source, reproduction: Reproduction) -> str:
             new = dict(scaffold.literals).get(node.value)
             if new is not None and node.lineno == node.end_lineno:
                 _replace(lines, node, repr(new))
+    for constant, number in smaller(source.tree, scaffold.sizes):
+        _replace(lines, constant, repr(number))
     futures = [ast.unparse(statement) for statement in late_futures(source.tree)]
     for statement in late_futures(source.tree):
         _replace(lines, statement, "pass")

@@ -188,6 +188,7 @@ def _scaffold(content: Mapping[str, Any]) -> Scaffold:
         literals=tuple((str(old), str(new)) for old, new in content.get("literals", ())),
         arguments=tuple(str(word) for word in content.get("arguments", ())),
         opened=tuple((str(path), int(number)) for path, number in content.get("opened", ())),
+        sizes=tuple((str(name), int(most)) for name, most in content.get("sizes", ())),
     )
 
 

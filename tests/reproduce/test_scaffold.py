@@ -62,6 +62,26 @@ def test_the_script_does_the_same_by_itself(run_in: Run) -> None:
     assert trace.outcome is RunOutcome.FINISHED and "read 7" in trace.printed and len(trace.steps) == 3
 
 
+SIZES = """import argparse
+n_layer, width = 12, 12
+accumulation = 5 * 8
+class Settings:
+    n_layer: int = 24
+parser = argparse.ArgumentParser()
+parser.add_argument("-l", "--n-layer", type=int, default=6)
+def built(n_layer=8, *, accumulation=1):
+    return n_layer, accumulation
+print(n_layer, width, accumulation, Settings.n_layer, parser.parse_args([]).n_layer, built(), dict(n_layer=7), {"n_layer": 9}["n_layer"])
+"""
+
+
+def test_sizes_are_smaller_wherever_the_program_says_them(run_in: Run) -> None:
+    scaffold = Scaffold(sizes=(("n_layer", 2), ("accumulation", 3)))
+    assert run_in(SIZES, scaffold).printed == "2 12 3 2 2 (2, 1) {'n_layer': 2} 2\n"
+    text = script(Source.from_bytes(SIZES.encode(), "program.py"), Reproduction((), scaffold))
+    assert run_in(text).printed == "2 12 3 2 2 (2, 1) {'n_layer': 2} 2\n"
+
+
 @pytest.mark.parametrize(
     ("program", "name", "code", "before"),
     [

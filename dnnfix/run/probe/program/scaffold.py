@@ -84,13 +84,65 @@ def change(tree: ast.Module, scaffold: Dict[str, Any], namespace: Dict[str, Any]
 
 
 def put_literals(tree: ast.AST, scaffold: Dict[str, Any]) -> None:
-    """Replace the string constants of a tree that the scaffold has others for: paths of made files."""
+    """Replace the constants of a tree that the scaffold has others for: strings, as paths of made files, and sizes by name."""
     replaced = dict(tuple(pair) for pair in scaffold.get("literals", ()))
-    if not replaced:
-        return
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if replaced else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in replaced:
             node.value = replaced[node.value]
+    for node, number in smaller(tree, scaffold.get("sizes", ())):
+        node.value = number
+
+
+def smaller(tree: ast.AST, sizes: Iterable[Sequence[Any]]) -> List[Tuple[ast.Constant, int]]:
+    """The constants of a tree that are too large for a scaffold, with what they read as; of a product the first has it all."""
+    most = {str(name): int(number) for name, number in sizes}
+    found: List[Tuple[ast.Constant, int]] = []
+    for name, node, value in bound_numbers(tree) if most else ():
+        if value > most.get(name, value):
+            factors = [node.left, node.right] if isinstance(node, ast.BinOp) else [node]
+            found += [(factor, 1 if place else most[name]) for place, factor in enumerate(factors)]  # type: ignore[misc]
+    return found
+
+
+def bound_numbers(tree: ast.AST) -> Iterator[Tuple[str, ast.expr, int]]:
+    """The whole numbers, or products of two, that a tree binds to a name: as variable, field, default, argument, option or key."""
+    for name, node in _bindings(tree):
+        factors = [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else [node]
+        values = [factor.value for factor in factors if isinstance(factor, ast.Constant) and type(factor.value) is int]
+        if node is not None and len(values) == len(factors):
+            yield name, node, values[0] * (values[1] if len(values) == 2 else 1)
+
+
+def _bindings(tree: ast.AST) -> Iterator[Tuple[str, Any]]:
+    """The pairs of a name and what is bound to it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _assigned(target, node.value)
+        elif isinstance(node, ast.AnnAssign):
+            yield from _assigned(node.target, node.value)
+        elif isinstance(node, ast.arguments):
+            places = node.args[len(node.args) - len(node.defaults) :]
+            yield from ((place.arg, value) for place, value in zip(places, node.defaults))
+            yield from ((place.arg, value) for place, value in zip(node.kwonlyargs, node.kw_defaults))
+        elif isinstance(node, ast.Dict):
+            yield from ((str(key.value), v) for key, v in zip(node.keys, node.values) if isinstance(key, ast.Constant))
+        elif isinstance(node, ast.Call):
+            options = [str(arg.value) for arg in node.args if isinstance(arg, ast.Constant)]
+            option = max(options, key=len, default="").lstrip("-").replace("-", "_")
+            yield from ((option if part.arg == "default" else part.arg or "", part.value) for part in node.keywords)
+            if len(node.args) > 1 and getattr(node.func, "attr", "").startswith("DEFINE_"):
+                yield options[0], node.args[1]
+
+
+def _assigned(target: ast.expr, value: Any) -> Iterator[Tuple[str, Any]]:
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+        for one, its in zip(target.elts, value.elts):
+            yield from _assigned(one, its)
+    elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+        yield str(target.slice.value), value
+    else:
+        yield getattr(target, "id", getattr(target, "attr", "")), value
 
 
 def placements(tree: ast.Module, definitions: Sequence[Tuple[str, str]]) -> List[Placement]:
