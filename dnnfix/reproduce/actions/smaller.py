@@ -23,10 +23,10 @@ MOST = (
     (re.compile(r"(?:n|num)_?(?:\w+_)?(?:layers?|blocks?)|(?:encoder|decoder|hidden)_layers"), 2),
     (re.compile(r"block_size|(?:max_)?(?:seq|sequence|context|text|sent|sentence)_?(?:len|length|size)|max_len(?:gth)?|bptt"
                 r"|n_ctx|n_positions|max_position_embeddings"), 64),
-    (re.compile(r"(?:grad(?:ient)?_)?accum(?:ulation|ulate)?(?:_(?:steps|iters?|grad_batches))?"), 1),
+    (re.compile(r"(?:grad(?:ient)?_)?accum(?:ulation|ulate)?(?:_(?:steps|iters?|grad_batches))?"), 2),
     (re.compile(r"(?:eval|val|valid|test)_(?:iters?|steps|batches)"), 2),
 )  # fmt: skip
-"""Names of sizes, and the largest that they are."""
+"""Names of sizes, and the largest that they are: of what is shared out among processes no less than there may be."""
 
 _DOES_NOT_FIT = re.compile(
     r"shape|\bsizes?\b|mat1 and mat2|dimension|divisible|multiple of|out of (?:range|bounds)|expected", re.IGNORECASE
@@ -74,4 +74,5 @@ def _given_again(words: tuple[str, ...]) -> Iterator[str]:
 
 def _does_not_fit(case: Case) -> bool:
     """Whether the last run, which had smaller sizes, ended where sizes do not fit one another."""
-    return len(case.traces) > 1 and case.crash is not None and _DOES_NOT_FIT.search(case.crash.message) is not None
+    crash = case.crash if len(case.traces) > 1 else None
+    return crash is not None and (crash.kind == "AssertionError" or _DOES_NOT_FIT.search(crash.message) is not None)
