@@ -25,6 +25,8 @@ LEARNED = 0.2
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail when a claimed gain is reached on permuted labels just as well."""
+    if not evidence.wants_improvement:
+        return Verdict.not_applicable("no gain was claimed")
     shuffled = _scores(trace for trace in evidence.shuffled if trace.probes.get(SHUFFLED) is not False)
     after = _scores(pair.after for pair in evidence.pairs) or _scores([evidence.after])
     if not shuffled or not after:
@@ -35,8 +37,6 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict.not_applicable("too little was learned to tell", measured)
     if faked < real / 2:
         return Verdict.passes("permuted labels are learned worse", measured)
-    if not evidence.wants_improvement:
-        return Verdict.not_applicable("no gain was claimed", measured)
     return Verdict.fails(f"permuted labels are learned as well ({faked:.2f} of {real:.2f})", measured)
 
 

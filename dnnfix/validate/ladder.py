@@ -196,18 +196,21 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 
 def _doubts(evidence: Evidence, laboratory: Laboratory) -> Evidence:
-    """Trials on permuted targets, for the seeds of the paired trials (or two of their own after a crash), and the first examples."""
-    if laboratory.out_of_time() or (not evidence.pairs and score(evidence.after) is None):
+    """Trials on permuted targets, for the seeds of the paired trials (or one of their own after a crash), and the first examples.
+
+    Only where better training is claimed: of other patches no judge asks for them, and they take longer than all other runs.
+    """
+    if not evidence.wants_improvement or laboratory.out_of_time():
+        return evidence
+    if not evidence.pairs and score(evidence.after) is None:
         return evidence
     seeds = [pair.after.seed for pair in evidence.pairs][:2] or [evidence.before.seed]
     trials = [laboratory.train(evidence.source_after, seed, Experiment.SHUFFLE_TARGETS) for seed in seeds]
     return replace(evidence, shuffled=tuple(trials), examples=_examples(evidence, laboratory))
 
 
-def _examples(evidence: Evidence, laboratory: Laboratory) -> tuple[Trace, Trace] | None:
-    """The first examples before and after, where better training is claimed."""
-    if not evidence.wants_improvement:
-        return None
+def _examples(evidence: Evidence, laboratory: Laboratory) -> tuple[Trace, Trace]:
+    """The first examples before and after."""
     sources = evidence.source_before, evidence.source_after
     before, after = (laboratory.observe(source, evidence.before.seed, Experiment.ANSWERS) for source in sources)
     return before, after

@@ -234,6 +234,18 @@ def test_of_two_candidates_the_one_that_runs_is_accepted_and_the_other_keeps_its
     assert result.results[0].outcome is FindingOutcome.REPAIRED
 
 
+def test_targets_are_permuted_only_for_patches_that_claim_better_training() -> None:
+    asked: list[Experiment] = []
+
+    class Asked(Table):
+        def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+            asked.extend(experiments)
+            return self._trace(source, seed)
+
+    assert accepted(search("a = 111\n", Asked(("111", "999")))) and accepted(search("a = 111\n", Asked()))
+    assert Experiment.SHUFFLE_TARGETS not in asked
+
+
 def test_a_crash_behind_a_crash_is_repaired_in_one_patch() -> None:
     result = search("a = 111\nb = 222\n", Table(("111", "999", "222")))
     best = accepted(result)[0]
