@@ -208,6 +208,23 @@ def test_a_program_that_leaves_without_a_gpu_is_told_of_one_by_every_question(ru
     assert trace.printed.splitlines()[-2:] == ["[0] 1 True cpu", "False 0"]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("assert torch.cuda.is_available(), 'no card'\nprint(torch.cuda.is_available())\n", True),
+        (
+            "import sys\nif len(sys.argv) < 2:\n    sys.exit(2)\nif not torch.cuda.is_available():\n    sys.exit(1)\n",
+            False,
+        ),
+        ("assert len('words') == 3\nif torch.cuda.device_count() > 1:\n    print('many')\n", False),
+    ],
+)
+def test_a_gpu_is_stood_in_for_where_a_run_ended_for_want_of_one(text: str, wanted: bool, run_in: Run) -> None:
+    first = run_in("import torch\n" + text)
+    found = list(devices.steps(replace(case("import torch\n" + text), traces=(first,))))
+    assert bool(found) is wanted
+
+
 def test_a_gpu_that_a_module_beside_names_is_the_cpu() -> None:
     program = Source.from_bytes(
         b"import config\nimport torch\nprint(torch.ones(2).to(torch.device(config.DEVICE)))\n", "a.py"

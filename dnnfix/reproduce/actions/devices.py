@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from dnnfix.records import Crash, EditAction, EditStep, RunOutcome, Scaffold, Site
+from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold, Site
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.syntax import method_calls, string, tests_around
 from dnnfix.source.program import Source
@@ -82,17 +82,25 @@ def _asks_for_gpu(case: Case) -> bool:
 
 def _gave_up(case: Case) -> bool:
     """Whether a run ended as the program found no GPU: it ended itself, or did not hold what it makes sure of."""
-    if not any(trace.outcome is RunOutcome.EXITED or _is_assertion(trace.crash) for trace in case.traces):
+    sites = [
+        trace.crash.site for trace in case.traces if trace.crash is not None and trace.crash.kind == "AssertionError"
+    ]
+    if any(asked in _line(case, site) for site in sites if site is not None for asked in _ASKS):
+        return True
+    if not any(trace.outcome is RunOutcome.EXITED and not trace.detail.endswith(_OF_A_PARSER) for trace in case.traces):
         return False
-    tests = [node.test for file in case.source.files.values() for node in file.nodes(ast.Assert)]
-    for node in (node for file in case.source.files.values() for node in file.nodes(ast.If)):
-        tests += [node.test] if any(_ends(statement) for statement in (*node.body, *node.orelse)) else []
-    asked = [part for test in tests for part in ast.walk(test) if isinstance(part, ast.Attribute)]
-    return any(part.attr in _ASKS and _is_cuda(part.value) for part in asked)
+    tests = [
+        node.test
+        for file in case.source.files.values()
+        for node in file.nodes(ast.If)
+        if any(_ends(statement) for statement in (*node.body, *node.orelse))
+    ]
+    parts = [part for test in tests for part in ast.walk(test) if isinstance(part, ast.Attribute)]
+    return any(part.attr in _ASKS and _is_cuda(part.value) for part in parts)
 
 
-def _is_assertion(crash: Crash | None) -> bool:
-    return crash is not None and crash.kind == "AssertionError"
+_OF_A_PARSER = " with 2"
+"""How the account of an end goes that a parser of the command line brought about."""
 
 
 def _ends(statement: ast.stmt) -> bool:
