@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,13 +13,7 @@ from dnnfix.errors import InputError
 from dnnfix.forge.git import REGULAR, Git
 from dnnfix.programs import MAX_SOURCE, SKIPPED
 from dnnfix.source.decode import decode
-
-_TEST = re.compile(r"(^|/)(tests?|testing|test_[^/]*|[^/]*_tests?)(/|\.py$)")
-
-
-def is_test(path: str) -> bool:
-    """Whether a file is a test or lies among tests, where reports are seldom mended."""
-    return _TEST.search(path) is not None
+from dnnfix.source.test_files import is_test
 
 
 class Tree(Protocol):

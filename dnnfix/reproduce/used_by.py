@@ -5,7 +5,6 @@ name that it defines.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +15,7 @@ from dnnfix.reproduce.beside import imported_files, looked_in, modules_beside
 from dnnfix.reproduce.harness.unused import TRAINING, is_active, top_level
 from dnnfix.run.visible import below
 from dnnfix.source.program import Source
+from dnnfix.source.test_files import is_test
 
 LISTED = 2_000
 """Files of a repository that are looked at."""
@@ -25,8 +25,6 @@ LONGEST = 2**20
 """Bytes of such a file, a notebook with its outputs."""
 COMPARED = 6
 """Programs, the nearest first, whose modules are read to tell whether they train."""
-
-_TEST = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|_test\.py$")
 
 
 def is_module(source: Source) -> bool:
@@ -60,18 +58,15 @@ def programs_using(module: Source, file: Path, root: Path, preferred: Collection
                     pending.append((other.path, led))
                     if other.is_program or other.acts_on(led) and not repository.importers(other.path):
                         programs[other] = distance
-    nearest = sorted(programs, key=lambda each: (is_test(each.path, root), programs[each]))[:COMPARED]
+    nearest = sorted(programs, key=lambda each: (is_test(each.path.relative_to(root).as_posix()), programs[each]))[
+        :COMPARED
+    ]
 
     def worth(each: _File) -> tuple[bool, int, int, bool, int]:
-        test, trains = is_test(each.path, root), each.trains(root)
+        test, trains = is_test(each.path.relative_to(root).as_posix()), each.trains(root)
         return test, -trains, programs[each], each.path not in preferred, len(each.source.raw)
 
     return tuple(each.path for each in sorted(nearest, key=worth))
-
-
-def is_test(path: Path, root: Path) -> bool:
-    """Whether a file below `root` is a test or lies among tests."""
-    return _TEST.search(path.relative_to(root).as_posix()) is not None
 
 
 class _Repository:

@@ -1,0 +1,12 @@
+"""Which files of a repository are its tests."""
+
+from __future__ import annotations
+
+import re
+
+_TEST = re.compile(r"(^|/)(tests?|testing|test_[^/]*|[^/]*_tests?)(/|\.py$)")
+
+
+def is_test(path: str) -> bool:
+    """Whether a file, by its path from the root of the repository, is a test or lies among tests."""
+    return _TEST.search(path) is not None
