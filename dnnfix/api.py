@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from dnnfix.network.facts import layer_facts
     from dnnfix.records import (
         CRASH_CAUSE,
+        NOT_RUN,
         UNLEARNED_CODE,
         AddDefinition,
         AddImport,
@@ -170,6 +171,7 @@ if TYPE_CHECKING:
     from dnnfix.validate import changes as code_changes
     from dnnfix.validate import learning, symptoms
     from dnnfix.validate.evidence import Evidence, own_fault
+    from dnnfix.validate.reach import Reach, reach
 else:
 
     @cache

@@ -1,7 +1,8 @@
-"""The run executed the code that the patch changes; of a network that was never built it shows nothing.
+"""The run came to what the patch changes; of lines that it did not come to it shows nothing.
 
-Asked of repairs of silent faults in classes that are networks or layers. Code in functions of data or in scripts runs
-without a trace of it in the network; and what follows the versions of libraries is proven by tables.
+A patch none of whose statements ran is not proven, whatever its run did. Of one that ran in part the lines that did not are
+named. Where lines are not recorded, as TensorFlow compiles functions from their text, it is asked of networks and layers alone,
+and not of what follows the versions of libraries.
 """
 
 from __future__ import annotations
@@ -9,16 +10,45 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, Family, Site, Source, Trace, Verdict, code_changes
+from dnnfix.api import NOT_RUN, Evidence, Family, Json, Reach, Site, Source, Trace, Verdict, code_changes, reach
 
 NAME = "edits-reached"
 RUNG = "property"
+MEASURES = ("lines",)
 
 CALLED = frozenset({"forward", "call"})
 """Methods that make a class with a base a network or a layer."""
 
+SHOWN = 6
+"""Lines that are named."""
+
 
 def judge(evidence: Evidence) -> Verdict:
+    """Inconclusive where no statement of the patch ran, or none of its last step, unless that only follows the versions of libraries."""
+    before, after = evidence.source_before, evidence.source_after
+    whole = reach(before, after, evidence.after)
+    if whole is None:
+        return _of_networks(evidence)
+    step = reach(evidence.made_from or before, after, evidence.after) or whole
+    migrates = all(finding.family is Family.VERSIONING for finding in evidence.applied[-1].findings)
+    if step.is_none and len(evidence.applied) > 1 and not migrates:
+        return Verdict.inconclusive(*_missed(after, step))
+    if whole.is_none and evidence.before.crash is None:
+        return Verdict.inconclusive(*_missed(after, whole))
+    return Verdict.passes(*_missed(after, whole)) if whole.missed else Verdict.passes("the run came to all of it")
+
+
+def _missed(source: Source, found: Reach) -> tuple[str, dict[str, Json]]:
+    """What is said of the statements that did not run."""
+    places = sorted(found.missed)
+    shown = [source.line_in_words(line, path) for path, line in places[:SHOWN]]
+    shown += [f"{len(places) - SHOWN} more lines"] if len(places) > SHOWN else []
+    said = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    listed = tuple(f"{path}:{line}" if path else str(line) for path, line in places)
+    return f"the run did not come to what the patch writes at {said}", {NOT_RUN: listed}
+
+
+def _of_networks(evidence: Evidence) -> Verdict:
     """Inconclusive where all changes are in networks and layers none of whose code ran."""
     network = evidence.after.network
     follows = all(finding.family is Family.VERSIONING for finding in evidence.findings)

@@ -224,7 +224,7 @@ def _finding(
         yield _row("observed" if file.runs else "evidence", facts, palette.cyan, palette)
     patches = [patch for name in result.patches for patch in file.patches if patch.id == name]
     offered = (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
-    best = patches[0] if patches and result.outcome in offered else None
+    best = patches[0] if patches and (result.outcome in offered or _is_proposed(patches[0])) else None
     if best is not None and best.id in shown:
         yield _ending(best, f"by the patch shown above: {printable(best.candidate.title)}", palette)
     elif best is not None:
@@ -311,7 +311,12 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
     yield _ending(patch, f"{printable(patch.candidate.title)} ({kind})", palette)
     yield from diff_lines(patch.diff, palette)
-    yield _row("remains" if patch.remains else "proven", verdict_line(patch), palette.cyan, palette)
+    if _is_proposed(patch):
+        yield _row("unproven", verdict_line(patch), palette.yellow, palette)
+    else:
+        yield _row("remains" if patch.remains else "proven", verdict_line(patch), palette.cyan, palette)
+        if patch.not_run:
+            yield _row("unproven", printable(patch.not_run), palette.yellow, palette)
     if verbose:
         for verdict in patch.verdicts:
             said = f"{verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
@@ -342,7 +347,14 @@ def _ending(patch: Patch, text: str, palette: Palette) -> str:
     """How the findings of a patch that is offered ended, and what that patch is."""
     if patch.verdict is PatchVerdict.PARTIAL:
         return _row("partial", text, palette.yellow, palette)
+    if _is_proposed(patch):
+        return _row("proposed", text, palette.yellow, palette)
     return _row("repaired", text, palette.green, palette)
+
+
+def _is_proposed(patch: Patch) -> bool:
+    """Whether a patch was run, and shown as it is by reading alone: the run did not come to it."""
+    return patch.verdict is PatchVerdict.UNVALIDATED and bool(patch.not_run and patch.diff)
 
 
 def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
@@ -360,7 +372,7 @@ TOLD = ("runs", "same-as-before", "learns", "user-tests-pass")
 def verdict_line(patch: Patch) -> str:
     """What the ladder said of a patch in one line: what its runs showed, and the rungs that it passed."""
     if patch.verdict is PatchVerdict.UNVALIDATED:
-        return "not validated: nothing was run"
+        return f"not validated: {printable(patch.not_run) or 'nothing was run'}"
     if patch.verdict is PatchVerdict.PARTIAL:
         return printable(f"removes this fault; {patch.remains}")
     refusal = patch.refusal

@@ -29,6 +29,9 @@ CRASH_CAUSE = "crash"
 PROGRESS = "progress"
 """Who says of a partial patch what the program does instead."""
 
+NOT_RUN = "not_run"
+"""What a verdict measures of a patch to parts of which no run came: the lines of these parts, in the patched program."""
+
 
 @record
 class Finding:
@@ -198,6 +201,11 @@ class Patch:
     def remains(self) -> str:
         """Where the program stops once a partial patch is applied; empty for other patches."""
         return next((v.reason for v in self.verdicts if v.validator == PROGRESS), "")
+
+    @property
+    def not_run(self) -> str:
+        """What of the patch no run came to, so that it stands by reading alone; empty where that is nothing, or not known."""
+        return next((v.reason for v in self.verdicts if NOT_RUN in v.measured), "")
 
 
 @record

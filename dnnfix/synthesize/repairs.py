@@ -66,6 +66,7 @@ def drawn_up(search: Search) -> Repair:
     steps = {program.contents for variant, _ in furthest for program in (*variant.made_from, variant.source)}
     fallen = [item for item in search.climbs if item not in search.choices]
     rest = [item for item in fallen if not item[1].accepted and item[0].source.contents not in steps]
+    rest.sort(key=lambda item: -len(item[1].evidence.findings) if item[1].only_unreached else 0)
     patches: list[Patch] = []
     proofs: dict[str, Evidence] = {}
     for variant, result in (*ordered, *furthest, *search.choices, *rest):
@@ -142,7 +143,7 @@ def _patch(search: Search, variant: Variant, result: Climb) -> Patch:
         verdict = PatchVerdict.PARTIAL
     elif (variant, result) in search.choices:
         verdict = PatchVerdict.CHOICE
-    elif result.fell == "not run":
+    elif result.fell == "not run" or result.only_unreached:
         verdict = PatchVerdict.UNVALIDATED
     else:
         verdict = PatchVerdict.REJECTED
@@ -212,15 +213,18 @@ def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingRe
     proposals = search.proposals.get(finding.id)
     if proposals is not None and proposals.failed:
         return FindingResult(finding, FindingOutcome.FAILED, f"synthesize: {proposals.failed}", names)
+    open_choice = next((p for p in own if p.verdict is PatchVerdict.CHOICE), None)
+    if open_choice is not None and open_choice.refusal is not None:
+        return FindingResult(finding, FindingOutcome.UNDECIDED, open_choice.refusal.reason, names)
     unproven = [p for p in own if p.verdict is PatchVerdict.UNVALIDATED]
+    unreached = next((p for p in unproven if p.not_run), None)
+    if unreached is not None:
+        return FindingResult(finding, FindingOutcome.DECLINED, f"not validated: {unreached.not_run}", names)
     if unproven and len(unproven) == len(own):
         reason = f"not validated: {in_words(search.trace.outcome)}"
         if search.trace.outcome.says_something:
             reason = "not validated: the time of this file was used up"
         return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
-    open_choice = next((p for p in own if p.verdict is PatchVerdict.CHOICE), None)
-    if open_choice is not None and open_choice.refusal is not None:
-        return FindingResult(finding, FindingOutcome.UNDECIDED, open_choice.refusal.reason, names)
     refused = next((p.refusal for p in own if p.refusal is not None), None)
     if refused is not None:
         reason = f"{refused.validator}: {refused.reason}"

@@ -284,7 +284,7 @@ def _got_further(made_from: Source, trace: Trace, findings: tuple[Finding, ...],
             return True
         lines = line_map(made_from.text, result.evidence.source_after.text)  # an edit may add lines or take some away
         return reached(after, lines) > reached(trace) and not same_crash(trace, after, lines)
-    return result.fell in ("property", "learn") and after.crash is None and len(findings) > 1
+    return result.fell in ("property", "learn") and not result.only_unreached and after.crash is None and len(findings) > 1
 
 
 def _settled_one(search: Search, trace: Trace, findings: tuple[Finding, ...], result: Climb) -> bool:
@@ -301,13 +301,17 @@ def _settled_one(search: Search, trace: Trace, findings: tuple[Finding, ...], re
 
 
 def _combine(search: Search) -> None:
-    """Prove together the best patches of findings that have nothing to do with one another, then take out what is idle."""
+    """Prove together the best patches of findings that have nothing to do with one another, then take out what is idle.
+
+    Migrations to which the run did not come go along: they follow from tables, and what did not run is named.
+    """
     if search.trace.crash is not None or search.laboratory.out_of_time():
         return
     chosen: list[Candidate] = []
     covered: set[str] = set()
     members = 0
-    for variant, result in sorted(search.accepted, key=lambda item: merit(*item), reverse=True):
+    ordered = sorted(search.accepted, key=lambda item: merit(*item), reverse=True)
+    for variant, result in (*ordered, *search.unreached_migrations()):
         settled = {finding.cause or finding.id for finding in result.evidence.findings}
         if variant.source.contents in search.direct and not settled & covered:
             chosen.extend(variant.applied)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE, Finding, Status, Trace, Verdict
+from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE, Family, Finding, Status, Trace, Verdict
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Proposals, Variant
 from dnnfix.synthesize.partial import Attempt
@@ -71,6 +71,15 @@ class Search:
         """The result recorded for a variant that there is no time to run."""
         return Climb(self._evidence(variant), fell="not run")
 
+    def unreached_migrations(self) -> list[tuple[Variant, Climb]]:
+        """The migrations against which nothing is held but that the run did not come to them, those of most places first."""
+        found = [
+            (variant, result)
+            for variant, result in self.climbs
+            if result.only_unreached and all(f.family is Family.VERSIONING for f in result.evidence.findings)
+        ]
+        return sorted(found, key=lambda item: -len(item[1].evidence.findings))
+
     def take_back(self, variant: Variant, result: Climb, reason: str) -> None:
         """Make a choice of a patch that came up the ladder."""
         verdict = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, reason)
@@ -88,4 +97,5 @@ class Search:
             before=self.trace,
             after=self.trace,
             original=self.original,
+            made_from=variant.made_from[-1],
         )

@@ -58,6 +58,8 @@ class Evidence:
     examples: tuple[Trace, Trace] | None = None
     tests: tuple[tuple[int, str], tuple[int, str]] | None = None
     verdicts: tuple[Verdict, ...] = ()
+    made_from: Source | None = None
+    """The program that the last step of the patch was applied to, where it is known."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dnnfix.errors import CatalogueError
-from dnnfix.records import RUNGS, Family, Finding, RunOutcome, Status, Trace, Verdict
+from dnnfix.records import NOT_RUN, RUNGS, Family, Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import Evidence, Pair, Validator
@@ -101,6 +101,12 @@ class Climb:
     def accepted(self) -> bool:
         """Whether the candidate reached the top of the ladder."""
         return not self.fell
+
+    @property
+    def only_unreached(self) -> bool:
+        """Whether nothing is held against the candidate but that the run did not come to it."""
+        blocking = [verdict for verdict in self.evidence.verdicts if verdict.status in BLOCKING]
+        return bool(blocking) and all(NOT_RUN in verdict.measured for verdict in blocking)
 
 
 def climb(evidence: Evidence, laboratory: Laboratory) -> Climb:

@@ -10,8 +10,8 @@ from .answers import Answers
 from .learners import Examples
 from .new_rows import HeldBack, Parts
 
-OF_TRAINING = frozenset({"shuffle-targets", "reference", "units", "answers"})
-"""Experiments on the steps of training themselves, not on the model once it is trained."""
+OF_TRAINING = frozenset({"shuffle-targets", "reference", "units", "answers", "lines"})
+"""Experiments on the run itself and its steps of training, not on the model once it is trained."""
 SAMPLES_KEPT = 16
 """Samples of a model's first batch that are put aside."""
 EARLIER_KEPT = 64

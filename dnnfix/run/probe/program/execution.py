@@ -23,6 +23,7 @@ from . import (
     clocks,
     frameworks,
     handlers,
+    lines,
     loops,
     modules_beside,
     ranks,
@@ -54,6 +55,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     text = decode(source)
     sites.add_source(filename, text or "")
     handlers.configure(job.get("scaffold") or {})
+    lines.configure(job)
     read = "\n".join([scaffold.text_of(job), text or ""])
     named = frameworks.named_in(read) or frameworks.named_below(os.getcwd())
     primary = frameworks.primary(named, read)
@@ -118,6 +120,7 @@ def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
         except Exception as error:
             wire.emit("note", text="the probe could not finish: %s: %s" % (type(error).__name__, error))
     ranks.stop()
+    lines.tell()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     took = [hook.step_seconds for hook in hooks if hook.step_seconds is not None]
     fields: Dict[str, Any] = {"step_seconds": took[0]} if took else {}

@@ -12,7 +12,7 @@ import builtins
 from typing import Any, Iterable, Iterator, List
 
 from .. import budget, sites, wire
-from . import cells, handlers
+from . import cells, handlers, lines
 
 GUARD_FOR = "__dnnfix_for__"
 GUARD_WHILE = "__dnnfix_while__"
@@ -124,5 +124,6 @@ def compile_source(source: Any, filename: str) -> Any:
 
 def compile_tree(tree: ast.Module, filename: str) -> Any:
     """The same for a syntax tree, which is changed in place."""
+    lines.rewrite(tree, filename)
     handlers.rewrite(tree, filename)
     return compile(rewrite(tree, filename), filename, "exec", dont_inherit=True)
