@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from dnnfix.network.facts import layer_facts
     from dnnfix.records import (
         CRASH_CAUSE,
+        LEFT,
         NOT_RUN,
         UNLEARNED_CODE,
         AddDefinition,
@@ -172,6 +173,7 @@ if TYPE_CHECKING:
     from dnnfix.validate import learning, symptoms
     from dnnfix.validate.evidence import Evidence, own_fault
     from dnnfix.validate.reach import Reach, reach
+    from dnnfix.validate.twins import twins
 else:
 
     @cache

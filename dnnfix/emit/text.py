@@ -317,6 +317,8 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
         yield _row("remains" if patch.remains else "proven", verdict_line(patch), palette.cyan, palette)
         if patch.not_run:
             yield _row("unproven", printable(patch.not_run), palette.yellow, palette)
+    if patch.left:
+        yield _row("left", printable(patch.left), palette.yellow, palette)
     if verbose:
         for verdict in patch.verdicts:
             said = f"{verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"

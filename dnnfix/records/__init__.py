@@ -11,6 +11,7 @@ from dnnfix.records.findings import (
     MISLEADING_CODE,
     MISLEADING_RULE,
     OF_SYMPTOMS,
+    LEFT,
     NOT_RUN,
     PROGRESS,
     RETIRED,

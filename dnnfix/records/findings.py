@@ -29,6 +29,9 @@ CRASH_CAUSE = "crash"
 PROGRESS = "progress"
 """Who says of a partial patch what the program does instead."""
 
+LEFT = "left"
+"""What a verdict measures of a patch whose fault stands elsewhere too: the lines of these places, in the patched program."""
+
 NOT_RUN = "not_run"
 """What a verdict measures of a patch to parts of which no run came: the lines of these parts, in the patched program."""
 
@@ -206,6 +209,11 @@ class Patch:
     def not_run(self) -> str:
         """What of the patch no run came to, so that it stands by reading alone; empty where that is nothing, or not known."""
         return next((v.reason for v in self.verdicts if NOT_RUN in v.measured), "")
+
+    @property
+    def left(self) -> str:
+        """Where what the patch replaces still stands, in code that no run came to; empty where that is nowhere."""
+        return next((v.reason for v in self.verdicts if LEFT in v.measured), "")
 
 
 @record

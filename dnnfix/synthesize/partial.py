@@ -78,7 +78,7 @@ def partial(attempts: Sequence[Attempt], laboratory: Laboratory) -> tuple[Varian
         evidence = attempt.climb.evidence
         crash = evidence.after.crash
         if crash is not None and _is_sound(attempt.climb, crash, rivals) and _is_gone(attempt, laboratory):
-            verdicts = (*evidence.verdicts, _remains(evidence, crash))
+            verdicts = (*evidence.verdicts, *_unseen(evidence, laboratory), _remains(evidence, crash))
             return attempt.variant, replace(attempt.climb, evidence=replace(evidence, verdicts=verdicts))
     return None
 
@@ -165,6 +165,12 @@ def _is_gone(attempt: Attempt, laboratory: Laboratory) -> bool:
         return True
     compared = laboratory.as_before(evidence.source_before, evidence.source_after, evidence.before.seed)
     return compared is None or not _fails([compared])
+
+
+def _unseen(evidence: Evidence, laboratory: Laboratory) -> list[Verdict]:
+    """What is said of parts of the patch that its run did not come to."""
+    told = (v.judge(evidence) for v in laboratory.validators if v.name in ("edits-reached", "twins-repaired"))
+    return [verdict for verdict in told if verdict.status is Status.PASS]
 
 
 def _fails(verdicts: Iterable[Verdict]) -> bool:

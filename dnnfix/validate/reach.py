@@ -36,7 +36,7 @@ class Reach:
 
 def reach(before: Source, after: Source, trace: Trace) -> Reach | None:
     """What of the patch from `before` to `after` ran in the run `trace` of `after`; `None` where that was not recorded."""
-    ran = _lines(trace)
+    ran = ran_in(trace)
     if ran is None:
         return None
     written = list(_written(before, after))
@@ -45,7 +45,8 @@ def reach(before: Source, after: Source, trace: Trace) -> Reach | None:
     return Reach(came, frozenset((path, node.lineno) for path, node in counted) - came)
 
 
-def _lines(trace: Trace) -> Mapping[str, frozenset[int]] | None:
+def ran_in(trace: Trace) -> Mapping[str, frozenset[int]] | None:
+    """The lines on which statements begin that ran, by file; `None` where that was not recorded."""
     found = trace.probes.get("lines")
     if not isinstance(found, Mapping):
         return None
@@ -105,3 +106,17 @@ def _head(node: ast.stmt) -> range:
         return range(first_line(node), max(first_line(body[0]), node.lineno + 1))
     cases = getattr(node, "cases", None)
     return range(first_line(node), cases[0].pattern.lineno if cases else (node.end_lineno or node.lineno) + 1)
+
+
+def own_statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, list[ast.expr]]]:
+    """The statements of a program, each with the expressions in it, without those in statements that it encloses."""
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.stmt):
+            waiting: list[ast.AST] = [statement]
+            parts: list[ast.expr] = []
+            while waiting:
+                for child in ast.iter_child_nodes(waiting.pop()):
+                    if not isinstance(child, ast.stmt):
+                        waiting.append(child)
+                        parts += [child] if isinstance(child, ast.expr) else []
+            yield statement, parts

@@ -85,7 +85,7 @@ class ZeroDimTensorIndexed(ApiChange):
             if beside or tensor_counts.is_counted(source, base):
                 found.append((node, base, beside or tensor_counts.counts_tensors(source, base)))
                 continue
-            if not stopped and not unwrapped and not isinstance(base, ast.Call):
+            if not stopped and not unwrapped and not isinstance(base, (ast.Call, ast.Name)):
                 continue
             if scalars is None:
                 scalars = _driven(subject)
@@ -135,6 +135,46 @@ def test(model, loader):
 -         total += F.nll_loss(model(data), target).data[0]
 +         total += F.nll_loss(model(data), target).item()
     return total
+
+=== example: losses that are added up as tensors, and read where few data do not come
+import torch
+
+criterion = torch.nn.MSELoss()
+
+
+def evaluate(model, loader):
+    total = 0
+    for x, y in loader:
+        total += len(x) * criterion(model(x), y).data
+-     return total[0] / len(loader)
++     return total.item() / len(loader)
+
+
+def train(model, optimizer, loader, every=100):
+    best = [1.0]
+    total = 0
+    for number, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.data
+        if number % every == 0 and number:
+-             print(total[0] / every, best[0])
++             print(total.item() / every, best[0])
+            total = 0
+
+=== reject: rows that are added up
+import torch
+
+criterion = torch.nn.MSELoss(reduction="none")
+
+
+def evaluate(model, loader):
+    total = rows = 0
+    for x, y in loader:
+        total += criterion(model(x), y).data
+        rows += x.data
+    return total[0], rows[0]
 
 === example: parts of a loss, and an accuracy that another file works out
 import torch
@@ -432,6 +472,8 @@ def _is_number(
 ) -> bool:
     """Whether an expression holds a tensor without axes."""
     if isinstance(base, ast.Name):
+        if _is_sum(subject, base, driven):
+            return True
         if not unwrapped:
             return False
         if (None, base.id) in driven or (_scope(subject, base), base.id) in driven:
@@ -439,6 +481,34 @@ def _is_number(
         bound = subject.source.bindings(base)
         return bool(bound) and all(_gives_number(subject, value) for value in bound)
     return _gives_number(subject, base)
+
+
+def _is_sum(subject: Subject, name: ast.Name, driven: frozenset[tuple[ast.AST | None, str]]) -> bool:
+    """Whether a name holds what losses add up to: `total = 0`, and then `total += loss.data`."""
+    source, scope = subject.source, _scope(subject, name)
+    stores = [one for one in uses_of(source).names(name.id) if not isinstance(one.ctx, ast.Load)]
+    statements = [source.parent(one) for one in stores if _scope(subject, one) is scope]
+    added = [one.value for one in statements if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add)]
+    begun = [one.value for one in statements if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)]
+    return (
+        bool(added)
+        and len(added) + len(begun) == len(statements)
+        and all(isinstance(value.value, (int, float)) for value in begun if isinstance(value, ast.Constant))
+        and all(_is_tensor_of_one(subject, value, driven) for value in added)
+    )
+
+
+def _is_tensor_of_one(subject: Subject, value: ast.expr, driven: frozenset[tuple[ast.AST | None, str]]) -> bool:
+    """Whether an expression is a tensor without axes, or one that is scaled by numbers of Python."""
+    if isinstance(value, ast.BinOp) and not isinstance(value.op, ast.MatMult):
+        sides = (value.left, value.right)
+        tensors = [_is_tensor_of_one(subject, side, driven) for side in sides]
+        return any(tensors) and all(
+            known or tensor_counts.is_number(subject.source, side) for side, known in zip(sides, tensors, strict=True)
+        )
+    if isinstance(value, ast.Attribute) and value.attr == "data":
+        return _is_number(subject, value.value, driven, True)
+    return isinstance(value, ast.Name) and _is_number(subject, value, driven, True)
 
 
 def _gives_number(subject: Subject, value: ast.expr) -> bool:

@@ -135,7 +135,7 @@ def _numbers_given(caller: Source, call: ast.Call, function: ast.FunctionDef) ->
     values |= dict(zip(names[bound:], call.args, strict=False))
     values |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
     stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return frozenset(name for name, value in values.items() if name not in stored and _is_number(caller, value))
+    return frozenset(name for name, value in values.items() if name not in stored and is_number(caller, value))
 
 
 def _is_count(source: Source, value: ast.expr, numbers: frozenset[str], left: int = _DEEP) -> bool:
@@ -143,7 +143,7 @@ def _is_count(source: Source, value: ast.expr, numbers: frozenset[str], left: in
     if isinstance(value, ast.BinOp):
         sides = (value.left, value.right)
         counts = [_is_count(source, side, numbers, left) for side in sides]
-        fits = (count or _is_number(source, side, numbers) for side, count in zip(sides, counts, strict=True))
+        fits = (count or is_number(source, side, numbers) for side, count in zip(sides, counts, strict=True))
         return any(counts) and not isinstance(value.op, ast.MatMult) and all(fits)
     if isinstance(value, ast.Name):
         bound = source.bindings(value) if left else ()
@@ -154,7 +154,7 @@ def _is_count(source: Source, value: ast.expr, numbers: frozenset[str], left: in
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
     if value.func.attr in SCALED:
-        scales = value.func.attr in INTO or all(_is_number(source, each, numbers) for each in value.args)
+        scales = value.func.attr in INTO or all(is_number(source, each, numbers) for each in value.args)
         return scales and not value.keywords and _is_count(source, value.func.value, numbers, left)
     given = [*value.args, *(keyword.value for keyword in value.keywords if keyword.arg == "dim")]
     kept = any(keyword.arg != "dim" for keyword in value.keywords)
@@ -163,17 +163,17 @@ def _is_count(source: Source, value: ast.expr, numbers: frozenset[str], left: in
     return not given or _is_flat(value.func.value)
 
 
-def _is_number(source: Source, value: ast.expr, numbers: frozenset[str] = frozenset(), left: int = _DEEP) -> bool:
+def is_number(source: Source, value: ast.expr, numbers: frozenset[str] = frozenset(), left: int = _DEEP) -> bool:
     """Whether an expression is a number of Python, as constants, lengths and sizes are."""
     if isinstance(value, ast.Constant):
         return isinstance(value.value, (int, float))
     if isinstance(value, ast.UnaryOp):
-        return _is_number(source, value.operand, numbers, left)
+        return is_number(source, value.operand, numbers, left)
     if isinstance(value, ast.BinOp):
-        return all(_is_number(source, part, numbers, left) for part in (value.left, value.right))
+        return all(is_number(source, part, numbers, left) for part in (value.left, value.right))
     if isinstance(value, ast.Name):
         bound = source.bindings(value) if left else ()
-        known = bool(bound) and all(_is_number(source, each, numbers, left - 1) for each in bound)
+        known = bool(bound) and all(is_number(source, each, numbers, left - 1) for each in bound)
         return known or not bound and value.id in numbers
     if isinstance(value, ast.Subscript):
         whole = isinstance(value.slice, (ast.Constant, ast.UnaryOp))
