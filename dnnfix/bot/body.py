@@ -71,6 +71,8 @@ def remark(faults: Sequence[Fault], patch: Proven | None, suggestion: str | None
     elif patch is not None and suggestion is not None:
         found += [f"{_plain(patch.title)}:", _fenced([suggestion], "suggestion")]
         proven += ["Proven by running the program before and after in a sandbox:", _fenced(patch.proof)]
+        if patch.unshown:
+            proven += ["Not shown by these runs:", _fenced(patch.unshown)]
     texts = ["\n\n".join(parts) for parts in ([*found, *proven, *end], [*found, *end], [*found[1:], *end])]
     return next(text for text in texts if len(text) < MOST_BODY) + "\n"
 
@@ -94,6 +96,8 @@ def _said(patch: Proven, certificate: str) -> str:
             "",
             _fenced(patch.proof),
         ]
+    if patch.unshown:
+        lines += ["", "What the runs did not show, so that it stands by reading alone:", "", _fenced(patch.unshown)]
     if patch.drawing is not None and not patch.is_safe:
         lines += ["", patch.drawing.markdown()]
     safe = (

@@ -20,6 +20,7 @@ from dnnfix.bot.picture import Drawing, drawing
 from dnnfix.emit import hunks
 from dnnfix.emit.hunks import Replacement
 from dnnfix.errors import BotReportError
+from dnnfix.records import LEFT, NOT_RUN
 
 SCHEMA = "dnnfix-bot/1"
 MOST_BYTES = 32 * 2**20
@@ -70,6 +71,8 @@ class Proven:
     """What the validators said that measured something."""
     certificate: str
     """The certificate as JSON text; empty where there is none."""
+    unshown: tuple[str, ...] = ()
+    """What the validators said that no run came to, and so is not proven."""
     drawing: Drawing | None = None
     """How its training went before and after, where there is something to be seen."""
 
@@ -178,11 +181,8 @@ def _patch(
     if not settled:
         raise BotReportError(f"{told.origin}: {identity}: settles no finding of the report.")
     verdicts = [told.mapping(each, "a verdict") for each in told.listed(one.get("verdicts"), "verdicts")]
-    proof = [
-        told.text(each.get("reason"), "reason")
-        for each in verdicts
-        if each.get("status") == "pass" and each.get("reason")
-    ]
+    passed = [each for each in verdicts if each.get("status") == "pass" and each.get("reason")]
+    reasons = [(told.text(each.get("reason"), "reason"), _is_unshown(told, each)) for each in passed]
     return Proven(
         identity,
         told.text(titles.get(identity), "title"),
@@ -191,10 +191,17 @@ def _patch(
         changes,
         {path: told.text(blobs.get(path), f"the object of {path}", _COMMIT) for path in changes},
         tuple(settled),
-        tuple(dict.fromkeys(proof)),
+        tuple(dict.fromkeys(reason for reason, unshown in reasons if not unshown)),
         told.whole(certificates.get(identity, ""), f"{identity}: certificate"),
+        tuple(dict.fromkeys(reason for reason, unshown in reasons if unshown)),
         drawing(told.listed(one.get("curves", []), "curves")),
     )
+
+
+def _is_unshown(told: _Reader, verdict: Mapping[str, Any]) -> bool:
+    """Whether a verdict that lets a patch through names what no run came to."""
+    measured = told.mapping(verdict.get("measured", {}), "what a verdict measured")
+    return NOT_RUN in measured or LEFT in measured
 
 
 def _refuse(told: _Reader, identity: str, path: str) -> None:

@@ -68,7 +68,7 @@ def run(
         bool,
         Option(
             "--unproven",
-            help="also apply migrations (DNF5) of programs that could not be run: modules, data that are not here",
+            help="also apply migrations (DNF5) that no run came to: of programs that could not be run, in lines that did not run",
         ),
     ] = False,
 ) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
+from dnnfix.cli.told import Told
 from dnnfix.emit.choice import chosen
 from dnnfix.emit.view import View, view
 from dnnfix.errors import InputError
@@ -59,10 +60,12 @@ class Output:
     """Whether a program that the user named could not be run."""
     _patched: set[str] = field(default_factory=set)
     """The files that a diff was written for: a module beside two programs is patched once."""
+    _told: Told = field(default_factory=Told)
     _buffer: io.StringIO = field(default_factory=io.StringIO)
 
     def add(self, report: FileReport, raw: bytes, named: bool = True) -> None:
         """The report of one program, whose bytes are `raw`; `named` by the user, or found in a folder."""
+        report = self._told.once(report)
         self._files.append(report if self.format == "html" else replace(report, trace=None))  # traces are large
         self._missed |= report.unrun and named
         made = report.reproduction.steps or report.reproduction.missing

@@ -12,8 +12,8 @@ def chosen(file: FileReport, unsafe: bool, drafts: bool = False, unproven: bool 
     """The patches to apply without asking: the best allowed one, and the safe ones that have nothing to do with it.
 
     Two patches that change what is trained are proven one by one, and their sum only where the pipeline proved it as a
-    patch of its own; so at most one of them is taken. `display-only` patches never are. `drafts` are safe patches that nothing was run for, and `unproven` migrations whose
-    program could not be run.
+    patch of its own; so at most one of them is taken. `display-only` patches never are. `drafts` are safe patches that nothing was run for, and `unproven` migrations that
+    no run came to.
     """
     taken: list[Patch] = []
     for patch in applicable(file, drafts, unproven):
@@ -28,7 +28,7 @@ def applicable(
 ) -> Iterator[Patch]:
     """Accepted patches that may ever be applied, best first; where there is none, the partial one.
 
-    With `drafts` also safe ones that were not run, with `unproven` also migrations that could not be run, with `choices` also
+    With `drafts` also safe ones that were not run, with `unproven` also migrations that no run came to, with `choices` also
     those of which a person has to say whether they are meant.
     """
     for patch in sorted(file.patches, key=lambda patch: patch.rank):

@@ -311,14 +311,10 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
     yield _ending(patch, f"{printable(patch.candidate.title)} ({kind})", palette)
     yield from diff_lines(patch.diff, palette)
-    if _is_proposed(patch):
-        yield _row("unproven", verdict_line(patch), palette.yellow, palette)
-    else:
-        yield _row("remains" if patch.remains else "proven", verdict_line(patch), palette.cyan, palette)
-        if patch.not_run:
-            yield _row("unproven", printable(patch.not_run), palette.yellow, palette)
-    if patch.left:
-        yield _row("left", printable(patch.left), palette.yellow, palette)
+    label = "unproven" if _is_proposed(patch) else "remains" if patch.remains else "proven"
+    yield _row(label, verdict_line(patch), palette.yellow if _is_proposed(patch) else palette.cyan, palette)
+    for unseen, said in unshown(patch):
+        yield _row(unseen, said, palette.yellow, palette)
     if verbose:
         for verdict in patch.verdicts:
             said = f"{verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
@@ -389,6 +385,13 @@ def verdict_line(patch: Patch) -> str:
     ]
     rungs = ", ".join(dict.fromkeys(verdict.rung for verdict in passed))
     return printable(f"{'; '.join(told)}{'; ' if told else ''}passed {rungs}")
+
+
+def unshown(patch: Patch) -> tuple[tuple[str, str], ...]:
+    """What the runs of a patch did not show, each under its label: parts of it that did not run, and places that are left."""
+    not_run = patch.not_run if patch.verdict is not PatchVerdict.UNVALIDATED else ""
+    said = (("unproven", not_run), ("left", patch.left))
+    return tuple((label, printable(text)) for label, text in said if text)
 
 
 def _others(patches: list[Patch], best: Patch | None, palette: Palette, verbose: bool) -> Iterator[str]:

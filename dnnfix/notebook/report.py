@@ -200,12 +200,14 @@ class NotebookReport:
     def _offer(self, patch: Patch, shown: set[str]) -> Offer:
         again = patch.diff in shown  # a migration is one patch for each of its findings
         shown.add(patch.diff)
-        kinds = [_KINDS[patch.candidate.applicability], _VERDICTS.get(patch.verdict, "")]
+        unproven = "not proven: the run did not come to it" if patch.not_run else _VERDICTS[PatchVerdict.UNVALIDATED]
+        verdict = unproven if patch.verdict is PatchVerdict.UNVALIDATED else _VERDICTS.get(patch.verdict, "")
+        kinds = [_KINDS[patch.candidate.applicability], verdict]
         proven = patch.verdict not in (PatchVerdict.UNVALIDATED, PatchVerdict.CHOICE)
         return Offer(
             patch=patch,
             kind="; ".join(filter(None, kinds)),
-            proof=self.words(verdict_line(patch)) if proven else "",
+            proof=self.words(verdict_line(patch)) if proven or patch.not_run else "",
             diff=() if again else tuple(map(printable, diff(self.target, patch))),
             applies=patch in applicable(self.file, drafts=True, unproven=True, choices=True),
             again=again,

@@ -134,7 +134,8 @@ class FindingOutcome(StrEnum):
 
 
 class PatchVerdict(StrEnum):
-    """The overall verdict of the ladder on a candidate. `UNVALIDATED` is for the static path, which runs nothing.
+    """The overall verdict of the ladder on a candidate. `UNVALIDATED` is for the static path, which runs nothing, and for
+    candidates against which nothing is held but that no run came to what they write.
 
     `PARTIAL` removes its fault and gets the run further, to a stop that is not of its making; it never counts as accepted.
     `CHOICE` is one of several edits that pass every rung, under which the program does different things, or an unlikely one: which

@@ -15,6 +15,8 @@ from dnnfix.emit.values import effect_text, value_text
 from dnnfix.emit.view import View, columns
 from dnnfix.records import (
     CRASH_CAUSE,
+    LEFT,
+    NOT_RUN,
     Applicability,
     Curve,
     FileReport,
@@ -23,6 +25,7 @@ from dnnfix.records import (
     FindingResult,
     Json,
     Patch,
+    PatchVerdict,
     Report,
     Site,
     Status,
@@ -359,3 +362,28 @@ def test_only_a_line_end_ends_a_line_of_a_diff(end: str) -> None:
         "    -c\u2028d",
         "    +c",
     ]
+
+
+NOT_REACHED = "the run did not come to what the patch writes at line 7"
+
+
+def test_a_patch_that_no_run_came_to_is_proposed_and_never_called_proven(repaired: FileReport) -> None:
+    found = finding("DNF504", 7)
+    verdict = Verdict("edits-reached", "property", Status.INCONCLUSIVE, NOT_REACHED, {NOT_RUN: ("7",)})
+    unseen = patch(found, verdict=PatchVerdict.UNVALIDATED, verdicts=(verdict,), certificate=None)
+    result = FindingResult(found, FindingOutcome.DECLINED, f"not validated: {NOT_REACHED}", ("patch-1",))
+    text = file_text(replace(repaired, findings=(result,), patches=(unseen,)), View())
+    assert "  proposed   hand raw scores to the loss" in text and "    +" in text
+    assert f"  unproven   not validated: {NOT_REACHED}\n" in text
+    assert "proven     " not in text and "repaired" not in text
+
+
+def test_what_a_proven_patch_did_not_run_and_where_its_fault_is_left_is_told(repaired: FileReport) -> None:
+    unseen = Verdict("edits-reached", "property", Status.PASS, NOT_REACHED, {NOT_RUN: ("7",)})
+    left = Verdict("twins-repaired", "property", Status.PASS, "not changed is x[0] at line 9", {LEFT: ("9",)})
+    whole = repaired.patches[0]
+    told = replace(whole, verdicts=(*whole.verdicts, unseen, left))
+    text = file_text(replace(repaired, patches=(told, *repaired.patches[1:])), View())
+    assert "  proven     the loss falls; passed parse, learn, property\n" in text
+    assert f"  unproven   {NOT_REACHED}\n  left       not changed is x[0] at line 9\n" in text
+    assert "unproven" not in file_text(repaired, View())

@@ -14,7 +14,7 @@ from dnnfix.emit.html import charts, graph
 from dnnfix.emit.html.changes import FileChange, changes, encoded
 from dnnfix.emit.html.code import Frame, Piece, coloured, frame
 from dnnfix.emit.html.page import part, render
-from dnnfix.emit.text import CHOOSE, WHY_UNSAFE, verdict_line
+from dnnfix.emit.text import CHOOSE, WHY_UNSAFE, unshown, verdict_line
 from dnnfix.emit.values import SHOWN, is_unknown, scaled, value_text
 from dnnfix.emit.view import View, place, view
 from dnnfix.records import (
@@ -102,6 +102,8 @@ class PatchView:
     certificate: str
     seeds: int = 0
     finish: str = ""
+    unshown: tuple[tuple[str, str], ...] = ()
+    """What the runs did not show, each under its label."""
 
 
 @record
@@ -272,6 +274,7 @@ def _patch(key: str, patch: Patch, rival: bool = False) -> PatchView:
         patch.certificate or "",
         len({curve.seed for curve in patch.curves}),
         patch.remains,
+        unshown(patch),
     )
 
 
