@@ -38,7 +38,9 @@ class Told:
         named = {name for result in kept for name in result.patches}
         of_others = {name for result in report.findings if result not in kept for name in result.patches} - named
         patches = tuple(patch for patch in report.patches if patch.id not in of_others)
-        said = tuple(f"{_findings(n)} in modules beside it told for {program} are left out" for program, n in before.items())
+        said = tuple(
+            f"{_findings(n)} in modules beside it told for {program} are left out" for program, n in before.items()
+        )
         return replace(report, findings=tuple(kept), patches=patches, notes=(*report.notes, *said))
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dnnfix.records.findings import (
     CRASH_CAUSE,
+    LEFT,
     MISLEADING_CODE,
     MISLEADING_RULE,
-    OF_SYMPTOMS,
-    LEFT,
     NOT_RUN,
+    OF_SYMPTOMS,
     PROGRESS,
     RETIRED,
     UNEXPLAINED_CODE,

@@ -29,7 +29,7 @@ CRASH_CAUSE = "crash"
 PROGRESS = "progress"
 """Who says of a partial patch what the program does instead."""
 
-LEFT = "left"
+LEFT = "twins_left"
 """What a verdict measures of a patch whose fault stands elsewhere too: the lines of these places, in the patched program."""
 
 NOT_RUN = "not_run"

@@ -284,7 +284,9 @@ def _got_further(made_from: Source, trace: Trace, findings: tuple[Finding, ...],
             return True
         lines = line_map(made_from.text, result.evidence.source_after.text)  # an edit may add lines or take some away
         return reached(after, lines) > reached(trace) and not same_crash(trace, after, lines)
-    return result.fell in ("property", "learn") and not result.only_unreached and after.crash is None and len(findings) > 1
+    return (
+        result.fell in ("property", "learn") and not result.only_unreached and after.crash is None and len(findings) > 1
+    )
 
 
 def _settled_one(search: Search, trace: Trace, findings: tuple[Finding, ...], result: Climb) -> bool:

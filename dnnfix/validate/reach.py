@@ -74,7 +74,11 @@ def _written(before: Source, after: Source) -> Iterator[tuple[str, ast.stmt]]:
     pairs = [(path, file.text, after.files[path].text) for path, file in before.files.items() if path in after.files]
     texts = [(path, old.split("\n"), new.split("\n")) for path, old, new in pairs if old != new]
     stripped = [(path, [line.strip() for line in old], [line.strip() for line in new]) for path, old, new in texts]
-    for lines in (_lines_of(stripped, "replace", "insert"), _lines_of(texts, "replace", "insert"), _lines_of(texts, "delete")):
+    for lines in (
+        _lines_of(stripped, "replace", "insert"),
+        _lines_of(texts, "replace", "insert"),
+        _lines_of(texts, "delete"),
+    ):
         found = [(path, node) for path, numbers in lines.items() for node in _statements(after.files[path], numbers)]
         if found:
             yield from found
@@ -87,7 +91,9 @@ def _lines_of(texts: Sequence[tuple[str, list[str], list[str]]], *kinds: str) ->
     for path, old, new in texts:
         for kind, _, _, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if kind in kinds:
-                found.setdefault(path, set()).update((start, start + 1) if kind == "delete" else range(start + 1, end + 1))
+                found.setdefault(path, set()).update(
+                    (start, start + 1) if kind == "delete" else range(start + 1, end + 1)
+                )
     return found
 
 

@@ -39,14 +39,12 @@ def _replaced(before: Source, after: Source) -> Iterator[tuple[str, str]]:
         patched = after.files.get(path)
         if patched is None or patched.text == file.text:
             continue
-        texts = [[line.strip() for line in source.text.split("\n")] for source in (file, patched)]
-        for kind, *ends in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
-            if kind == "replace":
-                old = _within(file.tree, range(ends[0] + 1, ends[1] + 1))
-                new = _within(patched.tree, range(ends[2] + 1, ends[3] + 1))
-                for one, other in zip(old, new, strict=False) if len(old) == len(new) else ():
-                    for gone in _differing(one, other):
-                        yield ast.dump(gone), ast.unparse(gone)
+        lines, others = ([line.strip() for line in one.text.split("\n")] for one in (file, patched))
+        for kind, first, end, start, stop in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+            old, new = _within(file.tree, range(first + 1, end + 1)), _within(patched.tree, range(start + 1, stop + 1))
+            if kind == "replace" and len(old) == len(new):
+                for one, other in zip(old, new, strict=True):
+                    yield from ((ast.dump(gone), ast.unparse(gone)) for gone in _differing(one, other))
 
 
 def _within(tree: ast.Module, lines: range) -> list[ast.stmt]:

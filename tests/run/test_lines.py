@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
+from dnnfix.validate.reach import ran_in
 
 PROGRAM = '''"""What it is."""
 from __future__ import annotations
@@ -55,9 +56,9 @@ def test_statements_that_ran_are_told_by_file(runner: Runner) -> None:
     assert "lines" not in silent.probes
     trace = runner.run(replace(job, experiments=(Experiment.LINES,)))
     assert trace.printed == silent.printed == "as it is\n"
-    lines = trace.probes["lines"]
-    assert isinstance(lines, dict)
+    lines = ran_in(trace)
+    assert lines is not None
     ran = {PROGRAM.split("\n")[line - 1].strip() for line in lines[""]}
     assert {"if flag:", "return 2", "return 3", "pass", "raise ValueError(number)", "os.waitpid(child, 0)"} <= ran
     assert ran.isdisjoint({"return 1", "return 4", 'print("behind")'})
-    assert lines["helper.py"] == [1, 2, 5, 9]
+    assert lines["helper.py"] == {1, 2, 5, 9}

@@ -79,5 +79,9 @@ def test_the_twin_of_a_crash_is_repaired_along_and_its_line_named_as_not_run(tmp
     assert [result.outcome for result in report.findings] == [FindingOutcome.REPAIRED] * 2
     best = report.patches[0]
     assert best.verdict is PatchVerdict.ACCEPTED
-    assert best.diff.count("+            print(total.item() / 100)") == best.diff.count("+    return total.item() / 2") == 1
+    assert (
+        best.diff.count("+            print(total.item() / 100)")
+        == best.diff.count("+    return total.item() / 2")
+        == 1
+    )
     assert best.not_run.endswith("at line 24")

@@ -75,7 +75,9 @@ def ran(*lines: int) -> Trace:
     ids=["ran", "not run", "in part", "a function that ran", "one that did not", "imports alone", "imports do not count",
          "taken away", "indented only"],
 )  # fmt: skip
-def test_statements_of_a_patch_that_ran(old: str, new: str, lines: tuple[int, ...], came: set[int], missed: set[int]) -> None:
+def test_statements_of_a_patch_that_ran(
+    old: str, new: str, lines: tuple[int, ...], came: set[int], missed: set[int]
+) -> None:
     found = reach(source(PROGRAM), source(PROGRAM.replace(old, new)), ran(*lines))
     assert found is not None
     assert {line for _, line in found.came} == came
@@ -113,7 +115,11 @@ def test_what_of_a_patch_did_not_run_is_named() -> None:
 )
 def test_a_step_that_did_not_run_rides_along_only_where_tables_know_it(family: Family, status: Status) -> None:
     whole = evidence("loss.data[0]", "loss.item()", ran(5), family)
-    step = replace(whole, applied=whole.applied * 2, made_from=source(PROGRAM.replace("total = loss.data[0]", "total = loss.item()")))
+    step = replace(
+        whole,
+        applied=whole.applied * 2,
+        made_from=source(PROGRAM.replace("total = loss.data[0]", "total = loss.item()")),
+    )
     assert judged(step).status is status
 
 
