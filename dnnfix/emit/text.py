@@ -224,7 +224,9 @@ def _finding(
         yield _row("observed" if file.runs else "evidence", facts, palette.cyan, palette)
     patches = [patch for name in result.patches for patch in file.patches if patch.id == name]
     offered = (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
-    best = patches[0] if patches and (result.outcome in offered or _is_proposed(patches[0])) else None
+    best = patches[0] if patches and result.outcome in offered else None
+    if result.outcome is FindingOutcome.DECLINED:
+        best = next(filter(_is_proposed, patches), None)
     if best is not None and best.id in shown:
         yield _ending(best, f"by the patch shown above: {printable(best.candidate.title)}", palette)
     elif best is not None:

@@ -79,7 +79,10 @@ def partial(attempts: Sequence[Attempt], laboratory: Laboratory) -> tuple[Varian
         crash = evidence.after.crash
         if crash is not None and _is_sound(attempt.climb, crash, rivals) and _is_gone(attempt, laboratory):
             verdicts = (*evidence.verdicts, *_unseen(evidence, laboratory), _remains(evidence, crash))
-            return attempt.variant, replace(attempt.climb, evidence=replace(evidence, verdicts=verdicts))
+            seen = laboratory.findings(evidence.source_after, evidence.after)
+            return attempt.variant, replace(
+                attempt.climb, evidence=replace(evidence, verdicts=verdicts, remaining=seen)
+            )
     return None
 
 

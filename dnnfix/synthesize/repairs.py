@@ -80,7 +80,8 @@ def drawn_up(search: Search) -> Repair:
         for finding in _settled(search, variant):
             findings.setdefault(finding.id, finding)
     harmless = [finding for finding in findings.values() if _hinders_nothing(finding, patches)]
-    results = tuple(_result(search, finding, patches) for finding in findings.values() if finding not in harmless)
+    left = {patch.id: _left(search, item) for patch, item in zip(patches, (*ordered, *furthest), strict=False)}
+    results = tuple(_result(search, finding, patches, left) for finding in findings.values() if finding not in harmless)
     errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
     notes = tuple(v.reason for _, result in ordered[:1] for v in result.evidence.verdicts if v.measured.get(OWN_FAULT))
     told = tuple(
@@ -196,11 +197,28 @@ def _learns_as_well(patch: Patch) -> bool:
     return of_training.status is Status.FAIL or (isinstance(before, float) and before >= LEARNED)
 
 
-def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingResult:
-    """How a finding ended. Where rival explanations of one crash exist, the one whose patch was accepted was right."""
+def _left(search: Search, item: tuple[Variant, Climb]) -> frozenset[tuple[object, ...]]:
+    """What is still found in a patched program, at the lines of the original."""
+    variant, result = item
+    found = (at_original(search, variant.source, one) for one in result.evidence.remaining)
+    return frozenset(map(_place, found))
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    return finding.kind, finding.message, finding.site.path, finding.site.line
+
+
+def _result(
+    search: Search, finding: Finding, patches: list[Patch], left: Mapping[str, frozenset[tuple[object, ...]]]
+) -> FindingResult:
+    """How a finding ended. Where rival explanations of one crash exist, the one whose patch was accepted was right.
+
+    A patch settles what shares a cause with its own findings only where that is not found any more (`left`, by patch).
+    """
     own = [p for p in patches if any(_same(finding, f) for f in p.candidate.findings)]
-    accepted = [p for p in own if p.verdict is PatchVerdict.ACCEPTED]
-    step = next((p for p in own if p.verdict is PatchVerdict.PARTIAL), None)
+    settling = [p for p in own if _place(finding) not in left.get(p.id, ())]
+    accepted = [p for p in settling if p.verdict is PatchVerdict.ACCEPTED]
+    step = next((p for p in settling if p.verdict is PatchVerdict.PARTIAL), None)
     names = tuple(patch.id for patch in (*accepted, *(p for p in own if p not in accepted)))
     if accepted:
         return FindingResult(finding, FindingOutcome.REPAIRED, accepted[0].candidate.title, names)
@@ -229,6 +247,9 @@ def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingRe
     if refused is not None:
         reason = f"{refused.validator}: {refused.reason}"
         return FindingResult(finding, FindingOutcome.REJECTED, reason, names)
+    leaving = next((p for p in own if p not in settling), None)
+    if leaving is not None:
+        return FindingResult(finding, FindingOutcome.DECLINED, f"the patch leaves it: {leaving.candidate.title}", names)
     otherwise = UNREPAIRED.get(finding.code, "fixes are switched off")
     reason = search.edit_errors.get(finding.id) or (proposals.declined if proposals else "") or otherwise
     return FindingResult(finding, FindingOutcome.DECLINED, reason, names)

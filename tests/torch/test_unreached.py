@@ -56,6 +56,19 @@ train(x, y)
 print(evaluate(x, y))
 """
 
+PARTS = """\
+import torch
+from torch.autograd import Variable
+from torch.utils.data import DataLoader, TensorDataset
+
+rows = iter(DataLoader(TensorDataset(torch.ones(4, 2)), batch_size=2))
+(x,) = rows.next()
+if Variable(x).sum() > 0:
+    raise ValueError("these rows are for nobody")
+loss = x.view(1, -1)
+print(loss.data[0])
+"""
+
 
 def suggested(program: str, folder: Path) -> FileReport:
     path = folder / "program.py"
@@ -85,3 +98,11 @@ def test_the_twin_of_a_crash_is_repaired_along_and_its_line_named_as_not_run(tmp
         == 1
     )
     assert best.not_run.endswith("at line 24")
+
+
+def test_a_step_that_leaves_another_place_as_it_is_does_not_claim_it(tmp_path: Path) -> None:
+    report = suggested(PARTS, tmp_path)
+    ends = {result.finding.site.line: result.outcome for result in report.findings}
+    assert ends[6] is FindingOutcome.PARTIAL
+    assert ends[10] is FindingOutcome.REJECTED
+    assert "loss.item()" not in next(patch.diff for patch in report.patches if patch.verdict is PatchVerdict.PARTIAL)
