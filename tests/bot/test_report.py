@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnnfix.bot.body import body
+from dnnfix.bot.proposal import Proposal
 from dnnfix.bot.report import read
 from dnnfix.errors import BotReportError
 from tests.bot.people import REPAIRED, TRAIN, Document, document
@@ -84,6 +86,17 @@ def test_no_patch_may_leave_the_repository_or_change_what_runs_with_rights(path:
         patch["diff"] = patch["diff"].replace("train.py", path.replace("\\", "\\\\"))
 
     assert "changes nothing" in (found := told(change)) or "may not change" in found
+
+
+def test_what_no_run_came_to_is_told_apart_from_the_proof() -> None:
+    said = document(COMMIT, ("train.py", TRAIN, REPAIRED))
+    unseen = {"status": "pass", "reason": "the run did not come to line 9", "measured": {"not_run": ["9"]}}
+    said["report"]["patches"][0]["verdicts"].append(unseen)
+    (patch,) = read(json.dumps(said).encode(), "report.json").patches
+    assert patch.unshown == ("the run did not come to line 9",) and patch.proof
+    assert not set(patch.unshown) & set(patch.proof)
+    told = body(Proposal((patch,)), "0" * 40)
+    assert told.index("What the runs did not show") < told.index("the run did not come to line 9")
 
 
 def test_patches_that_are_not_proposed_are_passed_over_whatever_they_are() -> None:
