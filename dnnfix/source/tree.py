@@ -295,6 +295,11 @@ def stored_names(root: ast.AST) -> set[str]:
     return {node.id for node in within(root, ast.Name) if isinstance(node.ctx, ast.Store)}
 
 
+def bound_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The names of a function's own: its parameters, and what is assigned in it."""
+    return {*parameter_names(function), *stored_names(function)}
+
+
 def first_line(statement: ast.stmt) -> int:
     """The line on which a statement begins, its decorators included."""
     decorators = getattr(statement, "decorator_list", None)

@@ -17,6 +17,7 @@ from dnnfix.reproduce.harness.sizes import GUESS, value_of
 from dnnfix.reproduce.syntax import bound_names, call_of, named, string, strings
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
+from dnnfix.source.tree import bound_in, names_in
 
 ACTION = EditAction.HYPERPARAMETERS
 
@@ -47,6 +48,7 @@ def _defined(case: Case, undefined: Undefined) -> Iterator[EditStep | Gap]:
         or case.may_be_starred(name)
         or misspelt(name, bound_names(case.source) - {name})
         or _is_called(case.source, name)
+        or _is_of_a_method(case.source, name)
     ):
         return
     if SETTINGS.fullmatch(name):
@@ -76,6 +78,16 @@ def _step(name: str, code: str, evidence: str, line: int, what: str) -> EditStep
 
 def _is_called(source: Source, name: str) -> bool:
     return any(call_of(source, use) is not None for use in named(source, name))
+
+
+def _is_of_a_method(source: Source, name: str) -> bool:
+    """Whether a name is a parameter or variable of one method of a class and read in another: a fault, and not what a program lacks."""
+    for owner in source.nodes(ast.ClassDef):
+        methods = [each for each in owner.body if isinstance(each, ast.FunctionDef)]
+        readers = [each for each in methods if name in names_in(each) and name not in bound_in(each)]
+        if readers and any(name in bound_in(each) for each in methods):
+            return True
+    return False
 
 
 def _is_read(source: Source, name: str) -> bool:

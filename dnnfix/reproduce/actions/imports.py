@@ -19,7 +19,7 @@ from dnnfix.detect.versioning.names import tables_for
 from dnnfix.libraries import SUCCESSORS
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions, standin
-from dnnfix.reproduce.actions import environments
+from dnnfix.reproduce.actions import environments, packages
 from dnnfix.reproduce.beside import everywhere, home_of, lies_beside
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import readers
@@ -36,6 +36,7 @@ ACTION = EditAction.IMPORTS
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Missing imports, stubs for missing packages and modules, and gaps for those that cannot be replaced."""
+    yield from packages.steps(case)
     yield from _undefined(case)
     yield from everywhere(_missing, case)
     yield from _drawing(case)

@@ -369,6 +369,16 @@ def made_read_data_sets(
     )
 
 
+def made_in_package(depth):
+    """Have modules looked for where the package of the program lies, so many folders above it, and not in the program's own folder."""
+    import os
+    import sys
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+    home = os.path.normpath(os.path.join(folder, *[".."] * depth))
+    sys.path[:] = [home, *(place for place in sys.path if os.path.abspath(place or os.curdir) not in (folder, home))]
+
+
 def made_on_the_path(folder):
     """Have modules looked for in a folder as well, last of all; `folder` is seen from that of the program."""
     import os

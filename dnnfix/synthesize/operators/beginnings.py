@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.records import InsertAfter, InsertBefore, Replace
-from dnnfix.source.tree import names_in
+from dnnfix.source.tree import bound_in, names_in
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.scene import Scene
@@ -23,6 +23,9 @@ UNSET = frozenset({"NameError", "UnboundLocalError"})
 
 OUTWARDS = -0.5
 """What a first value loses, in logarithms, for each loop further out: most often it is for the innermost one."""
+
+IN_OTHERS = 2.0
+"""What it gains to keep a parameter of the constructor that another method reads by its bare name: nothing else has that name."""
 
 LOWEST = ("loss", "error", "err", "cost", "distance", "perplexity")
 """Words of names for what is best where it is least."""
@@ -152,6 +155,22 @@ def stored(scene: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> It
     if name not in names_in(function) and name in parameters(function):
         code = f"self.{name} = {name}"
         yield Change((InsertAfter(scene.site(function.body[-1]), code),), f"Write {code}", "stored")
+
+
+def kept(scene: Scene, name: ast.Name) -> Iterator[Change]:
+    """A parameter of the constructor that other methods read as if it were theirs: kept in `self`, and read from there by all of them."""
+    owner = scene.subject.source.enclosing(name, ast.ClassDef)
+    methods = [each for each in owner.body if isinstance(each, ast.FunctionDef)] if owner is not None else []
+    constructor = next((each for each in methods if each.name == "__init__"), None)
+    if constructor is None or name.id not in parameters(constructor):
+        return
+    readers = [each for each in methods if each is not constructor and name.id not in bound_in(each)]
+    uses = [use for each in readers for use in ast.walk(each) if isinstance(use, ast.Name) and use.id == name.id]
+    own = f"self.{name.id}"
+    if name in uses and not any(ast.unparse(node) == own for node in ast.walk(constructor)):
+        code = f"{own} = {name.id}"
+        edits = (InsertAfter(scene.site(constructor.body[-1]), code), *(Replace(scene.site(use), own) for use in uses))
+        yield Change(edits, f"Write {code} in the constructor, and read {own}", "stored", IN_OTHERS)
 
 
 def _is_of_no_object(call: ast.Call) -> bool:

@@ -12,6 +12,7 @@ from dnnfix.records import AddImport, FixPattern, Replace
 from dnnfix.source.spelling import SHORT, slips
 from dnnfix.source.spelling import parts as words_of
 from dnnfix.synthesize.definitions import FUNCTIONS
+from dnnfix.synthesize.operators import beginnings
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place, Role
@@ -120,6 +121,8 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
     missing = scene.kind in ("NameError", "UnboundLocalError") and f"'{node.id}'" in scene.message
     if missing and node.id in sys.stdlib_module_names:
         yield Change((AddImport(f"import {node.id}"),), f"Import {node.id}", "import")
+    if missing:
+        yield from beginnings.kept(scene, node)
     if f"self.{node.id}" in names:
         yield replaced(scene, node, f"self.{node.id}", "of self")
     held = place.told
