@@ -114,6 +114,19 @@ class Learner:
         self.optimizer.step()
         return loss.item()
 
+=== example: the backward pass stands in a block of its own
+import torch
+
+def train(model, optimizer, batches, precision):
+    for x, y in batches:
+        with precision:
+            error = ((model(x) - y) ** 2).mean()
+            error.backward()
+        print(error.item())
+-         optimizer.zero_grad()
+        optimizer.step()
++         optimizer.zero_grad()
+
 === example: after the only loop
 import torch
 
@@ -463,9 +476,16 @@ def _in_order(source: Source, region: ast.AST) -> Iterator[Fault]:
             if used.kind is Kind.BACKWARD:
                 what = f"the gradients of line {one.at.lineno} are cleared before {updates[-1].on}.step() uses them"
             if len(updates) == 1:
-                title = f"Put {source.segment(source.site(source.statement_of(following.at)))} before the backward pass"
+                title = f"Put {source.segment(source.site(source.statement_of(following.at)))}"
                 first = next(each for each in steps if each.kind is Kind.BACKWARD)
-                yield _fault(source, updates[0], what, title, following, first, before=True)
+                if _beside(source, following, updates[0]) and not _beside(source, following, first):
+                    yield _fault(
+                        source, updates[0], what, f"{title} after the step", following, updates[0], before=False
+                    )
+                else:
+                    yield _fault(
+                        source, updates[0], what, f"{title} before the backward pass", following, first, before=True
+                    )
                 return
         if (
             one.kind is following.kind
@@ -575,13 +595,19 @@ def _fault(
 ) -> Fault:
     """The fault of a step, with the statement to be moved where it is one of its own beside the other."""
     statement, there = source.statement_of(moved.at), source.statement_of(to.at)
-    direct = moved.at is moved.operation.node and isinstance(statement, ast.Expr)
     repair: Repair | Decline = Decline(
         "the operations stand in functions, and which of them is to be moved is for a person to say"
     )
-    if direct and training_loop.block_of(source, statement) is training_loop.block_of(source, there):
+    if _beside(source, moved, to):
         repair = (title, _moved(source, statement, there, before), 0.95)
     return Fault(source.site(update.at), {"what": what}, (repair,), confidence=0.95)
+
+
+def _beside(source: Source, moved: structure.Happening, to: structure.Happening) -> bool:
+    """Whether an operation is a statement of its own in the same block as another."""
+    statement, there = source.statement_of(moved.at), source.statement_of(to.at)
+    direct = moved.at is moved.operation.node and isinstance(statement, ast.Expr)
+    return direct and training_loop.block_of(source, statement) is training_loop.block_of(source, there)
 
 
 def _each_turn(source: Source, happening: structure.Happening, region: ast.AST) -> bool:
