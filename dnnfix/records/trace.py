@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 
@@ -9,6 +10,13 @@ from dnnfix.records.network import Call, Network
 from dnnfix.records.record import record
 from dnnfix.records.sites import Site
 from dnnfix.records.words import Json, RunOutcome
+
+
+_NO_CUT = re.compile(
+    r"TypeError: [\w.<>]+\(\) (?:missing \d+ required|takes |got an unexpected keyword|got multiple values)"
+    r"|AttributeError: module '[\w.]+' has no attribute|(?:ImportError|ModuleNotFoundError): "
+)
+"""Crashes of which a shorter training is no cause."""
 
 
 @record
@@ -196,10 +204,16 @@ class Trace:
 
     @property
     def crashed_after_cut(self) -> bool:
-        """Whether a crash came after training, behind a loop that the budget cut: that may be the cut's own doing."""
-        return self.crash is not None and bool(self.cut) and bool(self.steps)
+        """Whether a crash came after training, behind a loop that the budget cut, which may be its cause: no cut makes a call that does
+        not fit its function, or takes away what a module or an object of a library once had.
+        """
+        return self.crash is not None and bool(self.cut) and bool(self.steps) and not _NO_CUT.match(_said(self.crash))
 
     @property
     def losses(self) -> list[float]:
         """The losses of the steps, where they are known."""
         return [step.loss for step in self.steps if step.loss is not None]
+
+
+def _said(crash: Crash) -> str:
+    return f"{crash.kind}: {crash.message}"
