@@ -11,7 +11,6 @@ from dnnfix.records.record import record
 from dnnfix.records.sites import Site
 from dnnfix.records.words import Json, RunOutcome
 
-
 _NO_CUT = re.compile(
     r"TypeError: [\w.<>]+\(\) (?:missing \d+ required|takes |got an unexpected keyword|got multiple values)"
     r"|AttributeError: module '[\w.]+' has no attribute|(?:ImportError|ModuleNotFoundError): "

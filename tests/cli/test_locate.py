@@ -91,6 +91,13 @@ def test_lines_that_a_sentence_names_or_quotes_lead_to_their_function(call: Call
     assert files["shop/model.py"]["lines"] == [{"line": 9, "end_line": 9, "reason": "the report quotes it"}]
 
 
+def test_a_folder_that_is_named_leads_to_its_files(call: Call, shop: Path, folder: Path) -> None:
+    commit(shop, "More", "2024-02-01", {"old_store/run.py": "import shop\n", "new_store/run.py": "import shop\n"})
+    (folder / "report.md").write_text("# It does not start\n\nWhat lies in old_store does not start any more.\n")
+    said = call("locate", "--report", "report.md", "shop", "--top", "1", "--isolated")
+    assert "old_store/run.py" in said.out and "lies in old_store, which the report names" in said.out
+
+
 def test_json_says_the_same_and_more(call: Call, shop: Path) -> None:
     said = call("locate", "--report", "report.md", "shop", "--top", "2", "--output-format", "json", "--isolated")
     document = json.loads(said.out)

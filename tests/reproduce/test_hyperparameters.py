@@ -67,6 +67,12 @@ def test_misspelt_names_functions_and_data_are_not_defined() -> None:
     assert not planned("print(labels.shape, x, data[0])\n")
 
 
+def test_what_another_method_of_the_class_has_is_a_fault_and_not_made_up() -> None:
+    text = "class Net:\n    def __init__(self, momentum=0.5):\n        {}\n    def go(self):\n        return momentum\n"
+    assert not planned(text.format("pass")) and not planned(text.format("momentum = 2"))
+    assert planned(text.format("pass").replace("self, momentum=0.5", "self"))
+
+
 def test_settings_hold_what_is_read_of_them(run_in: Run) -> None:
     text = "print(args.lr, args.batch_size, args.cuda)\nprint(config['hidden_size'])\n"
     trace = run_in(text, joined(steps(text)))

@@ -6,10 +6,11 @@ import json
 import math
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dnnfix.records import RunOutcome, Site, Trace
+from dnnfix.records import Crash, RunOutcome, Site, Step, Trace
 from dnnfix.run.trace import TraceReader, read_trace
 
 LINES: list[dict[str, Any]] = [
@@ -79,3 +80,20 @@ def test_a_very_deep_line_is_left_out() -> None:
     assert read_trace([b'{"event": "note", "text": ' + b"[" * 200000]).notes == (
         "1 lines of the trace could not be read",
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "may_be_its_doing"),
+    [
+        ("TypeError", "translate() missing 1 required positional argument: 'length'", False),
+        ("TypeError", "Net.forward() takes 2 positional arguments but 3 were given", False),
+        ("AttributeError", "module 'numpy' has no attribute 'Inf'", False),
+        ("ModuleNotFoundError", "No module named 'nowhere'", False),
+        ("AttributeError", "'NoneType' object has no attribute 'item'", True),
+        ("NameError", "name 'best' is not defined", True),
+        ("IndexError", "list index out of range", True),
+    ],
+)
+def test_what_a_shorter_training_may_have_done(kind: str, message: str, may_be_its_doing: bool) -> None:
+    trace = Trace(RunOutcome.CRASHED, crash=Crash(kind, message), cut=(Site(3, 1, 3, 9),), steps=(Step(0),))
+    assert trace.crashed_after_cut is may_be_its_doing

@@ -179,6 +179,22 @@ REPAIRED = {
         ),
         "grey.unsqueeze(1)",
     ),
+    "a parameter of the constructor that is not kept": (
+        (
+            "import torch\n\n\nclass Wave(torch.nn.Module):\n    def __init__(self, pitch=3.0):\n        super().__init__()\n"
+            "        self.bias = torch.nn.Parameter(torch.zeros(1))\n\n    def forward(self, x):\n"
+            "        return torch.sin(x * pitch) / pitch + self.bias\n\n\nprint(Wave()(torch.ones(2)).sum().item())\n"
+        ),
+        "(x * self.pitch) / self.pitch + self.bias",
+    ),
+    "an object for another that has what it is asked for": (
+        (
+            "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\nsamples = TensorDataset(torch.ones(4, 2))\n"
+            "loader = DataLoader(samples, batch_size=2)\n\n\ndef seen(source):\n    return source.batch_size * len(source)\n\n\n"
+            "print(seen(samples), len(samples))\n"
+        ),
+        "seen(loader)",
+    ),
     "a misspelt function": ("import torch\n\nprint(torch.linspaces(0, 1, 5))\n", "torch.linspace(0, 1, 5)"),
     "a value that a generator gives": (GENERATOR, "yield samples[rows].toarray(), rows"),
     "a function that gives nothing back": (

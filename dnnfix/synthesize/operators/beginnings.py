@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.detect.tensors.symbolic import parameters
-from dnnfix.records import InsertAfter, InsertBefore, Replace
+from dnnfix.records import Edit, InsertAfter, InsertBefore, Replace
 from dnnfix.source.tree import bound_in, names_in
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import Change
@@ -31,7 +31,7 @@ LOWEST = ("loss", "error", "err", "cost", "distance", "perplexity")
 """Words of names for what is best where it is least."""
 
 _NAMED_CALL = re.compile(r"\b([a-z_]\w*)\(")
-_LACKS = re.compile(r"'(\w+)' object has no attribute '(\w+)'")
+LACKS = re.compile(r"'(\w+)' object has no attribute '(\w+)'")
 _NO_VALUE = re.compile(r"(?:name|variable) '(\w+)'")
 
 
@@ -96,7 +96,7 @@ def _first_values(scene: Scene, name: str, uses: list[ast.Name]) -> Iterator[str
 
 def _prepared(scene: Scene, node: ast.stmt) -> Iterator[Change]:
     """The method that gives an object the attribute it lacks, called first with what is called as its parameters are."""
-    lacks = _LACKS.search(scene.message)
+    lacks = LACKS.search(scene.message)
     kind, attribute = lacks.groups() if lacks is not None else ("", "")
     owners = [n for n in scene.subject.source.nodes(ast.ClassDef) if n.name == kind]
     names = scene.names(node)
@@ -150,7 +150,7 @@ def constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
 
 def stored(scene: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
     """An unused parameter of a constructor with the name of the missing attribute, assigned to `self`."""
-    lacks = _LACKS.search(scene.message)
+    lacks = LACKS.search(scene.message)
     name = lacks.group(2) if lacks is not None else ""
     if name not in names_in(function) and name in parameters(function):
         code = f"self.{name} = {name}"
@@ -169,8 +169,9 @@ def kept(scene: Scene, name: ast.Name) -> Iterator[Change]:
     own = f"self.{name.id}"
     if name in uses and not any(ast.unparse(node) == own for node in ast.walk(constructor)):
         code = f"{own} = {name.id}"
-        edits = (InsertAfter(scene.site(constructor.body[-1]), code), *(Replace(scene.site(use), own) for use in uses))
-        yield Change(edits, f"Write {code} in the constructor, and read {own}", "stored", IN_OTHERS)
+        edits: list[Edit] = [InsertAfter(scene.site(constructor.body[-1]), code)]
+        edits += [Replace(scene.site(use), own) for use in uses]
+        yield Change(tuple(edits), f"Write {code} in the constructor, and read {own}", "stored", IN_OTHERS)
 
 
 def _is_of_no_object(call: ast.Call) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dnnfix.records import AddImport, FixPattern, Replace
 from dnnfix.source.spelling import SHORT, slips
 from dnnfix.source.spelling import parts as words_of
+from dnnfix.source.tree import parameter_names
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators import beginnings
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
@@ -39,6 +40,9 @@ ONLY_ABLE = -0.6
 
 ONE_OF_THE_ABLE = -2.0
 """What one of several such attributes loses."""
+
+HAS_WHAT_IS_MISSING = 2.5
+"""What a name gains whose object has the attribute that another one was asked for in vain, shared by all that have it."""
 
 READ_NOWHERE = 1.2
 """What a name gains, in logarithms, that is given a value and read nowhere, where another one is missing.
@@ -151,9 +155,25 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
             less = TWICE * _stands_beside(scene, node, name) + IN_PLACE * (scene.parameter(node) == node.id)
             less += UNLIKE * (place.role not in WHERE_SIZES_ARE_GIVEN) * max(0.0, GOOD - alike(node.id, name))
             yield replaced(scene, node, name, "sized", less)
-        fits = [name for name in fits if name not in sized]
+        able = _with_the_missing(scene, node, held, fits)
+        for name in able:
+            yield replaced(scene, node, name, "name", HAS_WHAT_IS_MISSING / len(able))
+        fits = [name for name in fits if name not in (*sized, *able)]
         for name in sorted(fits, key=lambda name: -alike(node.id, name))[:NEAR]:
             yield replaced(scene, node, name, "name", SPELLING * min(0.0, alike(node.id, name) - 1.0))
+
+
+def _with_the_missing(scene: Scene, node: ast.Name, held: Told | None, known: Iterable[str]) -> list[str]:
+    """Names in reach that hold what has the attribute that an object of the kind of `held` was asked for in vain.
+
+    None for a parameter: rather its function is given another object than it passes over the one that it is given.
+    """
+    lacks = beginnings.LACKS.search(scene.message) if scene.kind == "AttributeError" else None
+    function = scene.subject.source.enclosing(node, *FUNCTIONS)
+    given = isinstance(function, FUNCTIONS) and node.id in parameter_names(function)
+    if held is None or given or lacks is None or lacks[1] != held.kind.rpartition(".")[2]:
+        return []
+    return [name for name in known if lacks[2] in scene.names(node)[name].attributes]
 
 
 def _stands_beside(scene: Scene, node: ast.Name, name: str) -> bool:
