@@ -34,7 +34,7 @@ PROGRAMS: dict[str, tuple[str, str, str]] = {
     ),
     "needs_a_gpu": (TRAINING.replace("(4, 3))", "(4, 3)).cuda()"), "needs-gpu", ""),
     "is_huge": ("import torch\n\nmodel = torch.nn.Linear(200_000, 200_000)\n", "out-of-memory", "smaller network"),
-    "starts_late": ("import time\n" + TRAINING.replace("for step", "time.sleep(60)\nfor step"), "timeout", "at line 9"),
+    "starts_late": (TRAINING.replace("for step", "sum(1 for _ in range(10**10))\nfor step"), "timeout", "at line 8"),
     "is_made_by_exec": (CRASH.replace(LINE, f"eval('{LINE}')"), "crashed", "Linear"),
     "runs_as_main": (
         CRASH.replace("nn.Seq", "if __name__ == '__main__':\n    nn.Seq"),
