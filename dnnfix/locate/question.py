@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,14 +33,17 @@ class Question:
             self._asked[key] = dict(self.index.alike(table, tuple(dict.fromkeys(words(text))), weights))
         return self._asked[key]
 
+    def holding(self, table: str, phrase: str) -> Collection[int]:
+        """The rows of a table of words whose body has these words one after the other; each question is put to the index once."""
+        key = ("holding", table, phrase)
+        if key not in self._asked:
+            self._asked[key] = dict.fromkeys(self.index.holding(table, phrase), 1.0)
+        return self._asked[key]
+
     def around(self, file: int, line: int) -> Place | None:
         """The innermost definition of a file that a line stands in."""
         places = [place for place in self.index.in_file(file) if place.first <= line <= place.last]
         return min(places, key=lambda place: place.last - place.first, default=None)
-
-    def text(self, file: int) -> str:
-        """The text of a file; empty where it cannot be read."""
-        return next((text for _, text in self.texts([self.index.paths[file]])), "")
 
     @cached_property
     def paths(self) -> Paths:

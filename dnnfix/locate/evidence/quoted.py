@@ -35,8 +35,9 @@ def of_definitions(question: Question) -> Iterator[Scores]:
 def lines(question: Question) -> Iterator[tuple[int, Line]]:
     """The lines that are quoted, of each file that few others share them with."""
     phrases = set(_phrases(question))
-    for file in _held(question, "file_words"):
-        said = (text_of(line) for line in question.text(file).split("\n"))
+    held = {question.index.paths[file]: file for file in _held(question, "file_words")}
+    for path, text in question.texts(held) if held else ():
+        file, said = held[path], map(text_of, text.split("\n"))
         found = [number for number, line in enumerate(said, 1) if line in phrases]
         if len(found) <= SHOWN:
             yield from ((file, Line(number, number, "the report quotes it")) for number in found)
@@ -47,7 +48,7 @@ def _held(question: Question, table: str) -> Mapping[int, float]:
     most = max(1.0, COMMON * len(question.index.paths))
     scores: dict[int, float] = {}
     for phrase in _phrases(question):
-        rows = question.index.holding(table, phrase)
+        rows = question.holding(table, phrase)
         if len(rows) <= most:
             for row in rows:
                 scores[row] = scores.get(row, 0.0) + 1.0 / len(rows)
