@@ -16,6 +16,7 @@ from dnnfix.reproduce.harness.unused import TRAINING, is_active, top_level
 from dnnfix.run.visible import below
 from dnnfix.source.program import Source
 from dnnfix.source.test_files import is_test
+from dnnfix.source.tree import is_main_part
 
 LISTED = 2_000
 """Files of a repository that are looked at."""
@@ -34,10 +35,7 @@ def is_module(source: Source) -> bool:
 
 def has_main_part(source: Source) -> bool:
     """Whether a file has statements for the case that it is the program (`if __name__ == "__main__"`)."""
-    return any(
-        isinstance(node, ast.If) and {"__name__", "'__main__'"} <= {ast.unparse(part) for part in ast.walk(node.test)}
-        for node in source.tree.body
-    )
+    return any(map(is_main_part, source.tree.body))
 
 
 def programs_using(module: Source, file: Path, root: Path, preferred: Collection[Path] = ()) -> tuple[Path, ...]:

@@ -295,6 +295,11 @@ def stored_names(root: ast.AST) -> set[str]:
     return {node.id for node in within(root, ast.Name) if isinstance(node.ctx, ast.Store)}
 
 
+def is_main_part(node: ast.AST) -> bool:
+    """Whether a statement is done only where its file is the program: `if __name__ == "__main__"`."""
+    return isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+
+
 def bound_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
     """The names of a function's own: its parameters, and what is assigned in it."""
     return {*parameter_names(function), *stored_names(function)}

@@ -30,6 +30,7 @@ from dnnfix.source import names
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
 from dnnfix.source.spelling import misspelt
+from dnnfix.source.tree import is_main_part
 
 ACTION = EditAction.IMPORTS
 
@@ -302,8 +303,7 @@ def wanted_modules(source: Source) -> dict[str, _Wanted]:
 def _is_sure(source: Source, node: ast.AST) -> bool:
     """Whether a statement is carried out whenever its file is: in the program itself also where that is the main module."""
     around = source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.If)
-    is_program = isinstance(around, ast.If) and source.within is None and "__main__" in ast.unparse(around.test)
-    return around is None or is_program and _is_sure(source, around)
+    return around is None or is_main_part(around) and source.within is None and _is_sure(source, around)
 
 
 def _take_attributes(source: Source, wanted: _Wanted, module: str, bound: str, dotted: str) -> None:

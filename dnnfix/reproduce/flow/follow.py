@@ -10,7 +10,7 @@ from typing import Any
 from dnnfix.reproduce.flow.calls import Calls
 from dnnfix.reproduce.flow.values import Flow, Known, Names, Pack, Thing, Value, View, calculated, parts
 from dnnfix.source.program import Source
-from dnnfix.source.tree import last_name
+from dnnfix.source.tree import is_main_part, last_name
 
 _STARTERS = frozenset({"tensorflow.app.run", "tensorflow.compat.v1.app.run", "absl.app.run", "fire.Fire"})
 
@@ -63,7 +63,7 @@ class _Follower(Calls):
             return None
         if module.path not in program._others:
             other = program._others[module.path] = _Follower(module, frozenset(), self._arguments, program)
-            body = [statement for statement in module.tree.body if not _is_for_itself(statement)]
+            body = [statement for statement in module.tree.body if not is_main_part(statement)]
             with other._here():
                 other._block(body, other._globals)
         return program._others[module.path]
@@ -201,8 +201,3 @@ class _Follower(Calls):
                 self._record.use(owner, "new column", key.value, target.lineno)
         elif isinstance(owner, Known) and isinstance(owner.value, dict) and isinstance(value, View):
             owner.value[getattr(key, "value", None)] = value
-
-
-def _is_for_itself(statement: ast.stmt) -> bool:
-    """Whether a statement of a module is done only when the module is the program."""
-    return isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)
