@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.loops.training_loop import attribute_calls, function_around
+from dnnfix.detect.loops.training_loop import attribute_calls, function_around, method_calls
 from dnnfix.detect.tensors.shapes import where_written
 from dnnfix.subject import Subject
 
@@ -89,7 +89,7 @@ def _default(subject: Subject, held: ast.expr, name: str) -> ast.expr | None:
         return None
     found = [
         keyword.value
-        for call in attribute_calls(subject.source.tree, "add_argument")
+        for call in method_calls(subject.source, "add_argument")
         if name in _names_of(call)
         for keyword in call.keywords
         if keyword.arg == "default"

@@ -275,9 +275,7 @@ def _saved_compiled(source: Source) -> Iterator[Fault]:
         is_state = isinstance(state, ast.Call) and ast.unparse(state.func).endswith(".state_dict")
         if not is_state or not isinstance(network, ast.Name) or not _is_compiled(source, network, call):
             continue
-        loading = [
-            one for one in training_loop.attribute_calls(source.tree, "load_state_dict") if one.lineno > call.lineno
-        ]
+        loading = [one for one in training_loop.method_calls(source, "load_state_dict") if one.lineno > call.lineno]
         for load in loading:
             target = load.func.value if isinstance(load.func, ast.Attribute) else None
             given = load.args[0] if load.args else None

@@ -109,7 +109,7 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
 
     def repairs(self, subject: Subject, fault: Split) -> Repairs:
         source, call = subject.source, fault.call
-        if training_loop.loops_around(source, call) or len(training_loop.attribute_calls(source.tree, "fit")) > 1:
+        if training_loop.loops_around(source, call) or len(training_loop.method_calls(source, "fit")) > 1:
             yield Decline("`fit` is called more than once, and a new order would mix what was held out before")
             return
         if argument_value(call, "sample_weight", SAMPLE_WEIGHT) is not None:

@@ -356,7 +356,7 @@ def _over_wrong_axis(source: Source) -> Iterator[Fault]:
 
 def _given_to_metric(subject: Subject) -> Iterator[Fault]:
     source = subject.source
-    for call in training_loop.attribute_calls(source.tree, "compute", "add_batch"):
+    for call in training_loop.method_calls(source, "compute", "add_batch"):
         given = keyword_value(call, "predictions")
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         made = source.constructor(owner) if owner is not None else None

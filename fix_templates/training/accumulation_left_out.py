@@ -602,12 +602,13 @@ def _waiting(
 
 def _not_told(source: Source) -> Iterator[Fault]:
     """`accelerator.accumulate(model)`, where no `Accelerator` is told over how many batches, and the program has a setting for it."""
-    used = training_loop.attribute_calls(source.tree, "accumulate")
+    used = training_loop.method_calls(source, "accumulate")
+    if not used:
+        return
     made = [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] == "Accelerator"]
     named = {each.arg for call in made for each in call.keywords}
     if (
-        not used
-        or not made
+        not made
         or None in named
         or any(name and (name.startswith("gradient_acc") or "plugin" in name) for name in named)
     ):

@@ -325,7 +325,7 @@ def _begins_with_train(source: Source) -> bool:
     """Whether every loop or function that trains calls `train()` itself."""
     calls = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and not call.args]
     put = [call for call in calls if trees.last_name(call.func) == "train"]
-    trained = training_loop.attribute_calls(source.tree, "backward")
+    trained = training_loop.method_calls(source, "backward")
     return bool(trained) and all(any(_holds(source, call, one) for one in put) for call in trained)
 
 

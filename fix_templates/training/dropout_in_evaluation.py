@@ -218,8 +218,8 @@ def _told(call: ast.Call) -> bool:
 
 def _evaluated(source: Source, owner: ast.ClassDef) -> bool:
     """Whether the program puts an instance of the class, or a model that is a parameter, in evaluation mode."""
-    off = [call for call in training_loop.attribute_calls(source.tree, "eval") if not call.args]
-    for call in training_loop.attribute_calls(source.tree, "train"):
+    off = [call for call in training_loop.method_calls(source, "eval") if not call.args]
+    for call in training_loop.method_calls(source, "train"):
         off += [call for mode in call.args[:1] if isinstance(mode, ast.Constant) and mode.value is False]
     return any(_may_be(source, call.func.value, owner) for call in off if isinstance(call.func, ast.Attribute))
 

@@ -322,7 +322,7 @@ def _anywhere(source: Source, scaler: str, method: str) -> list[ast.Call]:
     last = scaler.rpartition(".")[2]
     return [
         call
-        for call in training_loop.attribute_calls(source.tree, method)
+        for call in training_loop.method_calls(source, method)
         if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value).rpartition(".")[2] == last
     ]
 
@@ -375,7 +375,7 @@ def _unscaled(source: Source) -> Iterator[Fault]:
             for each in training_loop.operations_named(source, "backward")
             if not each.call.args and loop and loop == training_loop.loops_around(source, each.statement)[:1]
         ]
-        if len(passes) != 1 or len(training_loop.attribute_calls(source.tree, "backward")) != 1:
+        if len(passes) != 1 or len(training_loop.method_calls(source, "backward")) != 1:
             continue
         loss = training_loop.operated_on(passes[0])
         edit = Replace(source.site(loss), f"{step.on}.scale({ast.unparse(loss)})")
@@ -439,7 +439,7 @@ def _is_trained_in(source: Source, block: ast.With) -> bool:
         return False
     trained = {
         ast.unparse(call.func.value)
-        for call in training_loop.attribute_calls(source.tree, "parameters", "train")
+        for call in training_loop.method_calls(source, "parameters", "train")
         if isinstance(call.func, ast.Attribute)
     }
     called = {ast.unparse(call.func) for call in within(block, ast.Call)}

@@ -312,10 +312,10 @@ def _left_in_evaluation(source: Source) -> Iterator[Fault]:
 
 def _measured_in_training(source: Source) -> Iterator[Fault]:
     """Models that are trained and then evaluated under `torch.no_grad()`, in a program that never changes a mode."""
-    trained = training_loop.attribute_calls(source.tree, "backward")
+    trained = training_loop.method_calls(source, "backward")
     layers = next(source.calls(*(f"torch.nn.{name}" for name in sorted(LAYERS))), None)
     loaded = pretrained.model(source)
-    changed = training_loop.attribute_calls(source.tree, "eval", "train", "training", "functional_call")
+    changed = training_loop.method_calls(source, "eval", "train", "training", "functional_call")
     put = [
         call for call in changed if isinstance(call.func, ast.Attribute) and call.func.attr == "train" and not call.args
     ]
@@ -365,7 +365,7 @@ FROM_CHECKPOINT = "load_from_checkpoint"
 
 def _loaded_and_asked(source: Source) -> Iterator[Fault]:
     """Models that come from a file as they were while they were trained, in a program that trains nothing and never changes a mode."""
-    if training_loop.attribute_calls(source.tree, "backward", "eval", "train", "fit", "training", "freeze"):
+    if training_loop.method_calls(source, "backward", "eval", "train", "fit", "training", "freeze"):
         return
     for node in source.nodes(ast.Assign):
         target = node.targets[0]

@@ -144,7 +144,7 @@ trainer = RewardTrainer(model=model, train_dataset=pairs)
 
 
 def _columns_of_transforms(source: Source) -> Iterator[Fault]:
-    for call in training_loop.attribute_calls(source.tree, "set_transform", "with_transform"):
+    for call in training_loop.method_calls(source, "set_transform", "with_transform"):
         function = source.definition(call.args[0]) if call.args and isinstance(call.args[0], ast.Name) else None
         columns = _columns_read(source, function) if isinstance(function, ast.FunctionDef) else []
         if not columns or not isinstance(call.func, ast.Attribute):

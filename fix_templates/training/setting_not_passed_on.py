@@ -488,7 +488,7 @@ def _callbacks(source: Source) -> Iterator[Fault]:
     """Callbacks of Keras that get their model by `set_model`, in a program whose one `fit` has no callbacks."""
     if "keras" not in source.frameworks or "callbacks" not in source.words:
         return
-    fits = [call for call in training_loop.attribute_calls(source.tree, *OF_FIT) if not _is_of_others(source, call)]
+    fits = [call for call in training_loop.method_calls(source, *OF_FIT) if not _is_of_others(source, call)]
     if len(fits) != 1 or len(fits[0].args) > 5 or any(k.arg in ("callbacks", None) for k in fits[0].keywords):
         return
     found = [(name, made) for name, made in _only_told(source) if _reaches(source, made, fits[0])]

@@ -257,14 +257,13 @@ def _not_called(source: Source) -> Iterator[Fault]:
 def _has_weights(source: Source, text: str) -> bool:
     """Whether an optimizer gets the parameters of the model that is written so."""
     return any(
-        ast.unparse(call.func) == f"{text}.parameters"
-        for call in training_loop.attribute_calls(source.tree, "parameters")
+        ast.unparse(call.func) == f"{text}.parameters" for call in training_loop.method_calls(source, "parameters")
     )
 
 
 def _no_step(source: Source) -> Iterator[Fault]:
     """Optimizers that are cleared beside a backward pass and never stepped or passed on."""
-    if "step" in source.words and any(True for _ in training_loop.attribute_calls(source.tree, "step")):
+    if "step" in source.words and any(True for _ in training_loop.method_calls(source, "step")):
         stepped = structure.of_kind(source, structure.Kind.UPDATE)
         if not stepped and not structure.of_kind(source, structure.Kind.SCHEDULE):
             return  # of what is stepped, nothing is known

@@ -124,7 +124,7 @@ class RemovedName(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         source, claims = subject.source, migration.claimed(subject)
         uses = uses_of(source)
-        uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
+        uses.saw(subject.trace.versions if subject.trace is not None else ())
         initializers = INITIALIZERS not in claims.names and _calls_initializers(subject)
         for found in changed_imports.renamed_names(uses, claims):
             hit = _of_version_1(subject, found)

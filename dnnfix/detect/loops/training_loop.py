@@ -5,13 +5,14 @@ object.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import stored_names, within
+from dnnfix.source.tree import position, stored_names, within
 
 Loop = ast.For | ast.While | ast.AsyncFor
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -171,6 +172,21 @@ def operated_on(operation: LoopOperation) -> ast.expr:
 def attribute_calls(node: ast.AST, *names: str) -> list[ast.Call]:
     """The calls of methods with one of these names below a node."""
     return [call for call in within(node, ast.Call) if isinstance(call.func, ast.Attribute) and call.func.attr in names]
+
+
+def method_calls(source: Source, *names: str) -> list[ast.Call]:
+    """The calls of methods with one of these names in a program, in source order."""
+    known = _calls_by_method(source)
+    return sorted((call for name in dict.fromkeys(names) for call in known.get(name, ())), key=position)
+
+
+@once
+def _calls_by_method(source: Source) -> dict[str, list[ast.Call]]:
+    found = defaultdict(list)
+    for call in source.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute):
+            found[call.func.attr].append(call)
+    return found
 
 
 def assignments_behind(

@@ -15,7 +15,7 @@ from dnnfix.detect.versioning.tables import ANY_CALL, Change
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.names import canonical
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 
 _KERAS = frozenset({"keras", "tensorflow"})
 
@@ -498,11 +498,13 @@ def _title(change: Change) -> str:
     return f"write {change.new} for {change.old}"
 
 
-def changed_arguments(uses: Uses) -> Iterator[Hit]:
+@once
+def changed_arguments(uses: Uses) -> tuple[Hit, ...]:
     """The hits of a program about keywords and literals."""
-    yield from CallChanges(uses).arguments()
+    return tuple(CallChanges(uses).arguments())
 
 
-def changed_methods(uses: Uses) -> Iterator[Hit]:
+@once
+def changed_methods(uses: Uses) -> tuple[Hit, ...]:
     """The hits of a program about methods."""
-    yield from CallChanges(uses).methods()
+    return tuple(CallChanges(uses).methods())

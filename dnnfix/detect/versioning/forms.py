@@ -26,7 +26,7 @@ from dnnfix.detect.versioning.target_texts import SWITCHES, outdated_targets
 from dnnfix.detect.versioning.tensors import changed_tensor_calls
 from dnnfix.records import Edit, InsertElement, RemoveArgument, Replace
 from dnnfix.source.names import canonical
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 
 _AMP = {
@@ -50,8 +50,13 @@ _COUNTING = frozenset(
 """Schedules of which a step is the next one; the others are told of more than an epoch, or of parts of one."""
 
 
-def changed_forms(subject: Subject) -> Iterator[Hit]:
+@once
+def changed_forms(subject: Subject) -> tuple[Hit, ...]:
     """The hits of a program about calls and other expressions that are written in another form today."""
+    return tuple(_changed(subject))
+
+
+def _changed(subject: Subject) -> Iterator[Hit]:
     uses, words = uses_of(subject.source), subject.source.words
     yield from outdated_forms(subject, uses)
     yield from outdated_pictures(uses)

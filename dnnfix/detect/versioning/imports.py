@@ -15,6 +15,7 @@ from dnnfix.detect.versioning.statements import Plan, spliced, within
 from dnnfix.detect.versioning.tables import Change
 from dnnfix.libraries import SUCCESSORS
 from dnnfix.records import AddImport, Delete, Edit, Replace, Site
+from dnnfix.source.program import once
 
 UNLOADED = frozenset(("urllib.error", "urllib.parse", "urllib.request", "xml.etree.ElementTree", "html.parser"))
 """Modules that their package does not load by itself."""
@@ -401,13 +402,18 @@ def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
     return {package: change.removed} if change.removed else {}
 
 
+@once
+def _renames(uses: Uses) -> tuple[Hit, ...]:
+    return Renames(uses).found()
+
+
 def renamed_names(uses: Uses, claims: Claims = NO_CLAIMS) -> Iterator[Hit]:
     """The hits of a program about names and modules that moved, were renamed or removed.
 
     What cannot be migrated is said once for each reason, with the other lines; what other templates claim is left to
     them. A program of graphs and sessions is left as a whole.
     """
-    every = (kept for hit in Renames(uses).found() if (kept := _unsettled(hit, claims.sites)) is not None)
+    every = (kept for hit in _renames(uses) if (kept := _unsettled(hit, claims.sites)) is not None)
     found = [hit for hit in every if not hit.decline or hit.evidence.get("old") not in claims.names]
     graphs = any(hit.decline == GRAPHS for hit in found)
     lines: dict[str, set[int]] = {}

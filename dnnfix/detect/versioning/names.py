@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import dnnfix
 from dnnfix.detect.versioning.history import is_meant
@@ -161,12 +162,20 @@ class Uses:
     on_tensorflow: bool = field(init=False, default=False)
     """Whether TensorFlow is there: the program uses it, or a run showed that Keras does."""
     _targets: dict[str, Target | None] = field(init=False, default_factory=dict)
+    _readings: dict[Hashable, Any] = field(init=False, default_factory=dict)
     _knowing: dict[tuple[str, ...], tuple[Table, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         words = self.source.words
         self.hot = frozenset().union(*(known.words.keys() & words for known in self.tables))
         self.on_tensorflow = "tensorflow" in self.source.frameworks
+
+    def saw(self, versions: Container[str]) -> None:
+        """Take note of the packages that a run showed: Keras may compute with a TensorFlow that the program does not name."""
+        if not self.on_tensorflow and "tensorflow" in versions:
+            self.on_tensorflow = True
+            self._targets.clear()
+            self._readings.clear()
 
     @cached_property
     def _nodes(self) -> dict[type[ast.AST], list[ast.AST]]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.call_arguments import argument
-from dnnfix.detect.loops.training_loop import attribute_calls, function_around, loops_around
+from dnnfix.detect.loops.training_loop import function_around, loops_around, method_calls
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import FixPattern, Replace
 from dnnfix.source.program import Source
@@ -97,7 +97,7 @@ def _whole(subject: Subject, node: ast.expr, first: int) -> tuple[ast.Constant, 
 
 def training_loops(source: Source) -> list[ast.For]:
     """The loops that training of torch is done in, the innermost first, through the functions that do a part of it."""
-    backward = attribute_calls(source.tree, "backward")
+    backward = method_calls(source, "backward")
     if len(backward) != 1:
         return []
     node: ast.AST = backward[0]
