@@ -1,10 +1,14 @@
-"""Command lines that programs show in their text, and those that parsers make of classes."""
+"""Command lines that programs show in their text, or READMEs for them, and those that parsers make of classes."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from dnnfix.reproduce.arguments import parsed_classes, usage
+from dnnfix.records import EditStep
+from dnnfix.reproduce.arguments import command_line, parsed_classes, usage
+from dnnfix.reproduce.case import Case
 from dnnfix.source.program import Source
 
 SHOWN = '''"""Fine-tunes a model.
@@ -105,3 +109,45 @@ def test_the_field_that_several_tests_ask_for_is_the_one_that_is_loaded_from_the
     chain = "if data.tokenizer_name:\n    pass\nelif data.model_name_or_path:\n    pass\nelse:\n    raise ValueError('name one')\n"
     found = source(CLASSES.replace("    words: int = 3\n", fields) + chain)
     assert [one.name for one in parsed_classes.needed(found)] == ["rank", "dataset_name", "model_name_or_path"]
+
+
+README = """# A classifier
+
+```bash
+$ pip install -r requirements.txt
+$ python other.py --lr 1
+$ python tools/train.py cifar --arch small --epochs 300 --resume runs/last.pth --config settings.json
+```
+"""
+
+PARSER = """
+import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("dataset")
+parser.add_argument("--arch", required=True)
+parser.add_argument("--epochs", type=int, default=2)
+parser.add_argument("--width", type=int, required=True)
+parser.add_argument("--resume")
+args = parser.parse_args()
+"""
+
+
+def test_a_readme_calls_the_program_where_its_own_text_does_not(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "README.md").write_text(README)
+    program = Source.from_bytes(PARSER.encode(), "train.py")
+    shown = usage.shown(program, tmp_path / "tools")
+    assert shown is not None
+    assert shown.where == "README.md, line 6"
+    assert shown.options == (("cifar",), ("--arch", "small"), ("--epochs", "300"))
+    assert usage.shown(Source.from_bytes(PARSER.encode(), "elsewhere.py"), tmp_path / "tools") is None
+
+
+def test_numbers_of_a_readme_stand_back_behind_defaults(tmp_path: Path) -> None:
+    (tmp_path / "README.rst").write_text("Run ::\n\n    python -m train cifar --arch=small --width 3 --epochs 300\n")
+    case = Case(Source.from_bytes(PARSER.encode(), "train.py"), (), lambda name: True, folder=tmp_path)
+    given = [step.scaffold.arguments for step in command_line.steps(case) if isinstance(step, EditStep)]
+    assert given == [("cifar",), ("--arch=small",), ("--width", "3")]

@@ -43,19 +43,22 @@ _PROSE = words(
 )
 """Words after an option by which a sentence goes on: what stands there is no example of its value."""
 
+_NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
+
 _NUMBERS = {"builtins.int": "1", "builtins.float": "1.0"}
 _NUMBERS_BY_NAME = {"int": "1", "float": "1.0", "bool": "True"}
 _PARSING = ("parse_args", "parse_known_args", "parse_args_into_dataclasses", "parse_args_and_config")
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the program's own text calls it with, and values for what else has no default; nothing where the user gave arguments."""
+    """What the program's own text or a README calls it with, and values for what else has no default; nothing where the user gave arguments."""
     if case.arguments:
         return
-    shown = usage.shown(case.source) if _parses(case.source) else None
+    shown = usage.shown(case.source, case.folder) if _parses(case.source) else None
     if shown is not None:
         yield from _shown(case, shown)
     given = {read_as(option[0].split("=")[0]) for option in shown.options} if shown is not None else set()
+    alone = shown.alone if shown is not None else 0
     for step in (
         *_parsed(case),
         *_of_classes(case),
@@ -66,6 +69,9 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     ):
         words = step.scaffold.arguments if isinstance(step, EditStep) else ()
         if shown is not None and words and shown.gives(words[0]):
+            continue
+        if alone and words and not words[0].startswith("-"):
+            alone -= 1
             continue
         name = read_as(words[0].split("=")[0]) if words else ""
         if not any(name in together and together - {name} <= given for together in excluded(case.source)):
@@ -79,12 +85,16 @@ def _parses(source: Source) -> bool:
 
 
 def _shown(case: Case, shown: usage.Shown) -> Iterator[EditStep]:
-    """The words of a command line that the program shows, as far as its parser knows them."""
+    """The words of a command line that is shown, as far as the parser knows them; of a README no numbers that have a default."""
     known = {name for call in method_calls(case.source, "add_argument") for name in strings(call.args)}
     of_classes = parsed_classes.classes(case.source)
+    defaults = options.defaults(case.source) if shown.readme else {}
     for option in shown.options:
+        default = defaults.get(read_as(option[0].split("=")[0]))
+        if not options.is_nothing(default) and _NUMBER.fullmatch(option[-1].rpartition("=")[2]):
+            continue
         if of_classes or not known or option[0].split("=")[0] in known or not option[0].startswith("-"):
-            yield _given(option, Known("", f"line {shown.line}: the command line that it shows"), shown.line)
+            yield _given(option, Known("", f"{shown.where}: the command line that is shown"), shown.line)
     if of_classes:
         why = "a command line that is shown may be older than the classes"
         start = Scaffold(start="made_known_words_only()")
@@ -269,7 +279,7 @@ def _switch(case: Case, call: ast.Call, word: str, name: str) -> EditStep | None
     switch = None if usage.is_elsewhere(name) else choices.switched(case.source, _is_called(name), name)
     if switch is not None:
         return _given((word,), _compared(switch), call.lineno)
-    line = asked.insisted_on(case.source, asked.read_as(case.source, name.replace("-", "_")), _have_values(case.source))
+    line = asked.insisted_on(case.source, asked.read_as(case.source, name.replace("-", "_")), _have_values(case))
     if line is not None:
         return _given((word,), Known("", f"line {line}: the program ends without it"), call.lineno)
     why = "one of its group has to be given"
@@ -297,7 +307,7 @@ def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | No
         return None
     source = case.source
     plain = name.replace("-", "_")
-    reads, others = asked.read_as(source, plain), _have_values(source)
+    reads, others = asked.read_as(source, plain), _have_values(case)
     line = asked.insisted_on(source, reads, others)
     use = asked.path_use(source, plain) if line is not None or not asked.is_spared(source, reads, others) else None
     if line is None and (use is None or (default is not None and ast.unparse(default) != "None" and not use.plain)):
@@ -311,12 +321,12 @@ def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | No
     return value, code
 
 
-def _have_values(source: Source) -> dict[str, bool]:
-    """The options of the program, and whether each has a value already: a default, or what the program's own text gives it."""
-    shown = usage.shown(source)
+def _have_values(case: Case) -> dict[str, bool]:
+    """The options of the program, and whether each has a value already: a default, or what a command line that is shown gives it."""
+    shown = usage.shown(case.source, case.folder)
     return {
         name: has_one or (shown is not None and shown.gives(name))
-        for name, has_one in options.have_values(source).items()
+        for name, has_one in options.have_values(case.source).items()
     }
 
 
@@ -513,7 +523,7 @@ def _of_kind(case: Case, call: ast.Call, name: str, value: tuple[Known, str]) ->
     """The value of a flag that the program insists on: a number, or one of its words, where it is defined as such."""
     kind = last_name(call.func).removeprefix("DEFINE_")
     numeric = {"integer": "1", "float": "1.0"}.get(kind)
-    if numeric is not None and not re.fullmatch(r"-?[\d.]+(?:e-?\d+)?", value[0].code):
+    if numeric is not None and not _NUMBER.fullmatch(value[0].code):
         return value_of(case, name) or Known(numeric, value[0].evidence), ""
     listed = argument_value(call, "enum_values", 2)
     if kind == "enum" and isinstance(listed, (ast.List, ast.Tuple)) and listed.elts:

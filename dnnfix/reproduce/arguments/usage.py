@@ -1,4 +1,4 @@
-"""The command line that a program shows in its own text: `python train.py --epochs 3` in a docstring or comment."""
+"""The command line that is shown for a program: `python train.py --epochs 3` in its docstring, a comment or a README."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+from dnnfix.reproduce.readmes import readmes
 from dnnfix.source.program import Source, once
 
 _COMMAND = re.compile(
@@ -20,6 +21,9 @@ _CONTINUED = re.compile(r"\\[ \t]*\n[ \t]*#?[ \t]*")
 _UNKNOWN = re.compile(r"[<>{}$|&;`]|^\.\.\.$|path/to|your[_-]", re.IGNORECASE)
 """What a word has that stands for another one, or belongs to the shell."""
 
+_IS_FILE = re.compile(r"/|\\.[A-Za-z]\w{1,4}$")
+"""What is in a word that names a file or folder."""
+
 _ELSEWHERE = re.compile(
     r"hub(?:_|$)|wandb|report_to|trackio|comet|deepspeed|fsdp|vllm|token$|(?:^|_)(?:cuda|gpus?|device|local_rank)$"
 )
@@ -28,45 +32,96 @@ _ELSEWHERE = re.compile(
 
 @dataclass(frozen=True)
 class Shown:
-    """A command line as it is shown: the line where it begins, and its words as options with their values, in order."""
+    """A command line as it is shown: the line of the program where it begins, and its words as options with their values, in order."""
 
     line: int
     options: tuple[tuple[str, ...], ...]
     """Each a word that stands alone, or an option and its values."""
+    readme: str = ""
+    """The README that shows it, with the line, where the program does not."""
 
     def gives(self, word: str) -> bool:
         """Whether it has an option of that name."""
         return any(_name(option[0]) == _name(word) for option in self.options)
 
+    @property
+    def alone(self) -> int:
+        """How many of its words stand alone."""
+        return sum(not option[0].startswith("-") for option in self.options)
+
+    @property
+    def where(self) -> str:
+        """Where it is shown."""
+        return self.readme or f"line {self.line}"
+
 
 @once
-def shown(source: Source) -> Shown | None:
-    """The first command line that the text of a program shows for it, without what no run can have; `None` where there is none.
+def shown(source: Source, folder: Path | None = None) -> Shown | None:
+    """The first command line that is shown for a program in a folder, without what no run can have; `None` where there is none.
 
-    Of several programs that are started, the one of this file's name is meant, or else the only one.
+    The program's own text is asked first: of several programs that are started there, the one of this file's name is meant, or
+    else the only one. Then the READMEs around it are, for a command that starts this file.
     """
     found = list(_commands(source.text))
     own = PurePosixPath(source.path).name
-    named = [one for one in found if one[1] == own]
-    if not named and len({name for _, name, _ in found}) != 1:
-        return None
-    for line, _, words in named or found:
-        options = tuple(option for option in _grouped(words) if _is_possible(option))
-        if options:
-            return Shown(line, options)
+    named = [command for command in found if command.program.name == own]
+    if named or len({command.program.name for command in found}) == 1:
+        for command in named or found:
+            options = command.options()
+            if options:
+                return Shown(command.line, options)
+    return _shown_by_readmes(own, folder) if folder is not None else None
+
+
+def _shown_by_readmes(name: str, folder: Path) -> Shown | None:
+    """The first command that the READMEs show for the program of that name in a folder; files that it names and that are not there are left out."""
+    program = folder / name
+    for path, text in readmes(folder):
+        for command in _commands(text):
+            if command.program.parts == program.parts[-len(command.program.parts) :]:
+                options = command.options((folder, path.parent))
+                return Shown(1, options, f"{path.name}, line {command.line}") if options else None
     return None
 
 
-def _commands(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """The line, the program and the words of each command."""
+@dataclass(frozen=True)
+class _Command:
+    """A command line that starts a program, as it stands in a text."""
+
+    line: int
+    program: PurePosixPath
+    words: tuple[str, ...]
+
+    def options(self, folders: tuple[Path, ...] = ()) -> tuple[tuple[str, ...], ...]:
+        """Its words, without what no run can have; with folders also without options whose value is a file that is in none of them."""
+        possible = (option for option in _grouped(list(self.words)) if _is_possible(option))
+        return tuple(option for option in possible if not folders or _exist(_values(option), folders))
+
+
+def _commands(text: str) -> Iterator[_Command]:
+    """Each command of a text that starts a program."""
     for match in _COMMAND.finditer(text):
         try:
-            words = shlex.split(_CONTINUED.sub(" ", match[1]), comments=True)
+            words = shlex.split(_CONTINUED.sub(" ", match[1]).rstrip("`"), comments=True)
         except ValueError:
             continue  # a quotation that does not end
+        line = text.count("\n", 0, match.start(1)) + 1
         place = next((number for number, word in enumerate(words) if word.endswith(".py")), None)
-        if place is not None:
-            yield text.count("\n", 0, match.start(1)) + 1, PurePosixPath(words[place]).name, words[place + 1 :]
+        if place is None and words[1:2] == ["-m"] and len(words) > 2:
+            yield _Command(line, PurePosixPath(f"{words[2].replace('.', '/')}.py"), tuple(words[3:]))
+        elif place is not None:
+            yield _Command(line, PurePosixPath(words[place].removeprefix("./")), tuple(words[place + 1 :]))
+
+
+def _exist(words: tuple[str, ...], folders: tuple[Path, ...]) -> bool:
+    return all(any((folder / word).exists() for folder in folders) for word in words if _IS_FILE.search(word))
+
+
+def _values(option: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of an option; a word that stands alone is its own."""
+    if not option[0].startswith("-"):
+        return option
+    return (*option[0].split("=", 1)[1:], *option[1:])
 
 
 def _grouped(words: list[str]) -> Iterator[tuple[str, ...]]:

@@ -1,0 +1,36 @@
+"""Finds what the READMEs of a repository say of its programs: the nearest to a program is asked first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from dnnfix.run.visible import offered, repository_of
+
+LONGEST = 2**18
+"""Bytes of a README that are read."""
+MOST = 6
+"""READMEs that are read for one program."""
+
+_SUFFIXES = ("", ".md", ".markdown", ".rst", ".txt")
+
+
+def readmes(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The READMEs in a folder (absolute), then those in the folders above it up to the repository, each with its text."""
+    repository = repository_of(folder)
+    found = 0
+    for place in (folder, *folder.parents):
+        try:
+            names = sorted(path for path in place.iterdir() if _is_readme(path) and offered(repository, path))
+        except OSError:
+            names = []
+        for path in names[: MOST - found]:
+            found += 1
+            with path.open("rb") as file:
+                yield path, file.read(LONGEST).decode("utf-8", "replace")
+        if place == repository:
+            return
+
+
+def _is_readme(path: Path) -> bool:
+    return path.stem.lower() == "readme" and path.suffix.lower() in _SUFFIXES and path.is_file()
