@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dnnfix.emit.hunks import own_section, sections
 from dnnfix.errors import InputError
 from dnnfix.programs import Finder, Program
 from dnnfix.records import FileReport, RunOutcome, Trace
@@ -76,9 +77,10 @@ class Through:
             users = programs_using(source, file, repository_of(file.parent), others)
         except InputError:
             return
-        for path in users[:TRIED]:
+        for user in users[:TRIED]:
+            path = os.path.relpath(user.path)
             try:
-                yield self.finder.read(os.path.relpath(path))
+                yield self.finder.read(path) if user.code is None else self.finder.of_text(user.code, path)
             except InputError:
                 continue
 
@@ -87,7 +89,8 @@ class Through:
         if file not in self._made:
             if told:
                 self.tell(told)
-            self._made[file] = self.analyse(program)
+            report = self.analyse(program)
+            self._made[file] = report if program.file is not None or report is None else _of_modules(report)
         return self._made[file]
 
     def _once(self, program: Program, report: FileReport) -> Iterator[tuple[Program, FileReport]]:
@@ -115,6 +118,16 @@ def _why(report: FileReport) -> str:
     if trace.outcome is RunOutcome.CRASHED:
         return f"on what was made up for it, it crashes ({trace.detail})"
     return ending(trace)
+
+
+def _of_modules(report: FileReport) -> FileReport:
+    """What a report says of the modules beside its program: an example in a README is no file that is repaired."""
+    own = own_section(report.path)
+    patches = tuple(patch for patch in report.patches if own not in sections(patch.diff))
+    kept = {patch.id for patch in patches}
+    of_modules = (result for result in report.findings if result.finding.site.path)
+    findings = tuple(result for result in of_modules if not result.patches or kept.intersection(result.patches))
+    return replace(report, findings=findings, patches=patches)
 
 
 def _is_seen(trace: Trace | None, place: str) -> bool:

@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "lightning": {"watching"},
     "transformers": {"watching"},
     "programs": FLOOR | {"config", "libraries", "suppress"},
-    "through": FLOOR | {"programs", "reproduce", "run", "source"},
+    "through": FLOOR | {"emit", "programs", "reproduce", "run", "source"},
     "selectors": FLOOR | {"config", "pipeline", "registry", "suppress"},
     "rewrite": FLOOR,
     "library": FLOOR

@@ -8,7 +8,21 @@ from pathlib import Path
 import pytest
 
 from dnnfix.programs import Finder, Program, SettingsByFolder
-from dnnfix.records import CodeWarning, FileReport, RunOutcome, Site, Trace
+from dnnfix.records import (
+    Candidate,
+    CodeWarning,
+    Family,
+    FileReport,
+    Finding,
+    FindingOutcome,
+    FindingResult,
+    FixPattern,
+    Patch,
+    PatchVerdict,
+    RunOutcome,
+    Site,
+    Trace,
+)
 from dnnfix.through import Through
 
 NET = "from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n"
@@ -82,3 +96,32 @@ def test_files_of_a_folder_are_run_by_themselves() -> None:
 def test_a_module_that_nobody_uses_is_run_by_itself(folder: Path) -> None:
     (folder / "train.py").write_text("import torch\n")
     assert through(["net.py"], FileReport("train.py"))[0] == [("net.py", "")]
+
+
+def test_an_example_of_a_readme_is_run_for_a_module_and_only_the_module_is_repaired(folder: Path) -> None:
+    (folder / "train.py").unlink()
+    (folder / "README.md").write_text("```python\nfrom net import Net\n\nNet().fit()\n```\n")
+    own, of_net = (
+        FindingResult(Finding("DNF1", "", Family.VERSIONING, site, ""), FindingOutcome.REPAIRED, "", (name,))
+        for site, name in ((Site(1, 1, 1, 2), "own"), (Site(1, 1, 1, 2, "net.py"), "net"))
+    )
+    patches = tuple(
+        Patch(name, Candidate("DNF1", "", FixPattern.LAYER_DIMENSION, (), ()), diff, PatchVerdict.ACCEPTED)
+        for name, diff in (
+            ("own", "diff --git a/README.md:1 b/README.md:1\n+++ b/README.md:1\n"),
+            ("net", "diff --git a/net.py b/net.py\n+++ b/net.py\n"),
+        )
+    )
+    ran: list[Program] = []
+
+    def analyse(program: Program) -> FileReport:
+        ran.append(program)
+        return FileReport(program.path, (own, of_net), patches, modules=MODULES, trace=SEEN)
+
+    finder = Finder(SettingsByFolder({}, isolated=True), pytest.fail)
+    found = [report for _, report in Through(finder, analyse).reports(finder.programs(["net.py"], ""))]
+    assert [(program.path, program.raw) for program in ran] == [
+        ("README.md:1", b"from net import Net\n\nNet().fit()\n")
+    ]
+    assert [(report.path, report.through) for report in found] == [("net.py", "README.md:1"), ("README.md:1", "")]
+    assert (found[1].findings, [patch.id for patch in found[1].patches]) == ((of_net,), ["net"])

@@ -1,4 +1,4 @@
-"""Finds what the READMEs of a repository say of its programs: the nearest to a program is asked first."""
+"""Reads the READMEs of a repository: how its programs are called, and examples of what its modules are for."""
 
 from __future__ import annotations
 
@@ -30,6 +30,24 @@ def readmes(folder: Path) -> Iterator[tuple[Path, str]]:
                 yield path, file.read(LONGEST).decode("utf-8", "replace")
         if place == repository:
             return
+
+
+def examples(folder: Path) -> Iterator[tuple[Path, int, str]]:
+    """The Python code of these READMEs, block by block: the README, the line, and the code, with the blocks before it where it lacks names without them.
+
+    Code that is a part of a program all the same is left out.
+    """
+    from dnnfix.reproduce.reports.fragments import lacking_names
+    from dnnfix.reproduce.reports.report import BlockKind, parsed
+
+    for path, text in readmes(folder):
+        before = ""
+        for block in parsed(text).blocks:
+            if block.kind is BlockKind.PROGRAM:
+                before += f"{block.text}\n"
+                whole = next((code for code in (block.text, before) if lacking_names(code) == ()), None)
+                if whole is not None:
+                    yield path, block.line, whole
 
 
 def _is_readme(path: Path) -> bool:

@@ -1,5 +1,5 @@
 """Finds the programs of a repository that use a module: those that import it, directly or through others, and lead to a
-name that it defines.
+name that it defines. Examples in its READMEs are such programs, too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from dnnfix.errors import InputError
 from dnnfix.reproduce.beside import imported_files, looked_in, modules_beside
 from dnnfix.reproduce.harness.unused import TRAINING, is_active, top_level
+from dnnfix.reproduce.readmes import examples
 from dnnfix.run.visible import below
 from dnnfix.source.program import Source
 from dnnfix.source.test_files import is_test
@@ -38,12 +39,21 @@ def has_main_part(source: Source) -> bool:
     return any(map(is_main_part, source.tree.body))
 
 
-def programs_using(module: Source, file: Path, root: Path, preferred: Collection[Path] = ()) -> tuple[Path, ...]:
+@dataclass(frozen=True)
+class User:
+    """A program that uses a module: a file, or the `code` of an example that begins in a line of a README, `README.md:12`."""
+
+    path: Path
+    code: bytes | None = None
+
+
+def programs_using(module: Source, file: Path, root: Path, preferred: Collection[Path] = ()) -> tuple[User, ...]:
     """The programs below `root` that use the module in a file (both resolved), the best to see it at work first.
 
-    That is one that trains, then one that is near in imports, then one that is `preferred`, then a short one; tests come last.
+    That is one that trains, then one that is near in imports, then one that is `preferred`, then a short one. Examples in READMEs
+    come behind programs, and tests last.
     """
-    repository = _Repository(root)
+    repository = _Repository(root, file.parent)
     programs: dict[_File, int] = {}
     seen, pending, distance = {file}, [(file, _defined(module))], 0
     while pending:
@@ -56,24 +66,26 @@ def programs_using(module: Source, file: Path, root: Path, preferred: Collection
                     pending.append((other.path, led))
                     if other.is_program or other.acts_on(led) and not repository.importers(other.path):
                         programs[other] = distance
-    nearest = sorted(programs, key=lambda each: (is_test(each.path.relative_to(root).as_posix()), programs[each]))[
-        :COMPARED
-    ]
 
-    def worth(each: _File) -> tuple[bool, int, int, bool, int]:
-        test, trains = is_test(each.path.relative_to(root).as_posix()), each.trains(root)
-        return test, -trains, programs[each], each.path not in preferred, len(each.source.raw)
+    def kind(each: _File) -> tuple[bool, bool]:
+        return is_test(each.path.relative_to(root).as_posix()), each.is_example
 
-    return tuple(each.path for each in sorted(nearest, key=worth))
+    def worth(each: _File) -> tuple[tuple[bool, bool], int, int, bool, int]:
+        return kind(each), -each.trains(root), programs[each], each.path not in preferred, len(each.source.raw)
+
+    nearest = sorted(programs, key=lambda each: (kind(each), programs[each]))[:COMPARED]
+    return tuple(User(each.path, each.source.raw if each.is_example else None) for each in sorted(nearest, key=worth))
 
 
 class _Repository:
     """The files of a repository that may import one another, each parsed once, and only where it names what is asked for."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, folder: Path) -> None:
         self._root = root
         places = (Path(place) for place in below(str(root), str(root)))
         self._raw = {path: _read(path) for path in islice(filter(_is_python, places), LISTED)}
+        self._examples = {readme.with_name(f"{readme.name}:{line}"): code for readme, line, code in examples(folder)}
+        self._raw |= {path: code.encode() for path, code in self._examples.items()}
         self._known: dict[Path, _File | None] = {}
 
     def importers(self, path: Path) -> list[_File]:
@@ -90,7 +102,8 @@ class _Repository:
                 self._known[path] = None
             else:
                 places = looked_in(path.parent, self._root, source)
-                self._known[path] = _File(path, source, frozenset(imported_files(path, source, places)))
+                imports = frozenset(imported_files(path, source, places))
+                self._known[path] = _File(path, source, imports, path in self._examples)
         return self._known.get(path)
 
 
@@ -119,6 +132,7 @@ class _File:
     path: Path
     source: Source
     imports: frozenset[Path]
+    is_example: bool
 
     def led_to(self, names: frozenset[str]) -> frozenset[str]:
         """Those of the names that are used here, and what is bound by statements that use them, however far; empty where none is."""
@@ -141,7 +155,7 @@ class _File:
     @property
     def is_program(self) -> bool:
         """Whether the file says itself that it is one to run."""
-        return self.path.suffix == ".ipynb" or has_main_part(self.source)
+        return self.is_example or self.path.suffix == ".ipynb" or has_main_part(self.source)
 
     def acts_on(self, names: frozenset[str]) -> bool:
         """Whether its own statements call something that leads to one of the names."""

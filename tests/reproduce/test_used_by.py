@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dnnfix.reproduce.readmes import examples
 from dnnfix.reproduce.used_by import is_module, programs_using
 from dnnfix.source.program import Source
 
@@ -43,7 +44,8 @@ def using(root: Path, files: dict[str, str], module: str, *preferred: str) -> li
         (root / name).write_text(text)
     source = Source.from_bytes(files[module].encode(), module)
     found = programs_using(source, root / module, root, [root / name for name in preferred])
-    return [path.relative_to(root).as_posix() for path in found]
+    assert all((user.code is None) == user.path.exists() for user in found)
+    return [user.path.relative_to(root).as_posix() for user in found]
 
 
 def test_a_program_that_trains_comes_first_and_one_that_uses_something_else_not_at_all(root: Path) -> None:
@@ -101,3 +103,40 @@ def test_a_circle_of_imports_ends(root: Path) -> None:
 )
 def test_what_has_a_program_of_its_own_is_no_module(text: str, module: bool) -> None:
     assert is_module(Source.from_bytes(text.encode(), "loss.py")) is module
+
+
+README = """# Parts
+
+```python
+import torch
+from parts.loss import Focal
+
+measure = Focal()
+```
+
+It is used so:
+
+```python
+for x in torch.ones(3, 2, requires_grad=True):
+    measure(x).backward()
+```
+
+With a network of yours:
+
+```python
+Focal()(net(x)).backward()
+```
+"""
+
+
+def test_examples_of_a_readme_use_modules_as_programs_do_with_the_blocks_they_need(root: Path) -> None:
+    files = {"parts/loss.py": LOSS, "README.md": README, "other.py": "from parts.loss import Focal\n\nFocal()\n"}
+    (root / ".git").mkdir(parents=True)
+    assert using(root, files, "parts/loss.py") == ["other.py", "README.md:12", "README.md:3"]
+
+
+def test_the_code_of_an_example_begins_with_what_it_needs(root: Path) -> None:
+    (root / ".git").mkdir(parents=True)
+    using(root, {"parts/loss.py": LOSS, "README.md": README}, "parts/loss.py")
+    code = next(code for _path, line, code in examples(root / "parts") if line == 12)
+    assert code.startswith("import torch\n") and code.rstrip().endswith("measure(x).backward()")
