@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
+from dnnfix.detect.loops.training_loop import method_calls
 from dnnfix.records import Site
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _ANY = re.compile(r"\$\$\$([A-Z_][A-Z0-9_]*)?")
 _HOLE = re.compile(r"\${1,3}(?:[A-Z_][A-Z0-9_]*)?")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+_METHOD = re.compile(r"\.(\w+)\(")
 _ONE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
 
 
@@ -69,11 +71,24 @@ def matches(source: Source, pattern: str, root: ast.AST | None = None) -> Iterat
 def _all(source: Source, pattern: str) -> tuple[Match, ...]:
     found: dict[Site, Match] = {}
     for one in _variants(pattern):
-        if all(piece.search(source.text) for piece in _pieces(one)):
+        if _may_fit(source, one):
             found |= {
                 match.site: match for match in (_match(source, n, pattern) for n in _root(source).find_all(pattern=one))
             }
     return tuple(match for _, match in sorted(found.items()))
+
+
+def _may_fit(source: Source, pattern: str) -> bool:
+    """Whether the pieces of a pattern stand together: somewhere in the text, or where it calls a method, in a statement that calls it."""
+    called = _METHOD.search(pattern) if "\n" not in pattern else None
+    pieces = _pieces(pattern)
+    if not all(piece.search(source.text) for piece in pieces):
+        return False
+    if called is None:
+        return True
+    around = {source.statement_of(call) for call in method_calls(source, called[1])}
+    texts = (source.segment(source.site(statement)) for statement in around)
+    return any(all(piece.search(text) for piece in pieces) for text in texts)
 
 
 @cache
