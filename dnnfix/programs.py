@@ -65,6 +65,8 @@ class Program:
     """Whether the user named it, rather than a folder that it is in."""
     suspected_with: tuple[str, ...] = ()
     """The files that a bug report points at, where that led to it."""
+    said: str = ""
+    """What that report says besides its code."""
 
 
 @dataclass

@@ -80,7 +80,8 @@ class Through:
         for user in users[:TRIED]:
             path = os.path.relpath(user.path)
             try:
-                yield self.finder.read(path) if user.code is None else self.finder.of_text(user.code, path)
+                found = self.finder.read(path) if user.code is None else self.finder.of_text(user.code, path)
+                yield replace(found, said=program.said)
             except InputError:
                 continue
 

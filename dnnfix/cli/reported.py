@@ -62,16 +62,19 @@ def programs_of(report: Reported, repository: Path | None, finder: Finder, conso
     from dnnfix.reproduce.reports.fragments import lacking_names
     from dnnfix.reproduce.reports.report import parsed
 
-    program = parsed(report.text).program.strip()
+    of_report = parsed(report.text)
+    program = of_report.program.strip()
     lacking = lacking_names(program) if program and repository is not None else ()
     if lacking is None or lacking:  # what a part of a program lacks is no fault of it
         why = f"nothing in it defines {lacking[0]}" if lacking else "it is not Python as it stands"
         console.remark(f"{report.name}: its code is not run by itself, since it is a part of a program: {why}")
     elif program:
         name = f"{Path(report.name).stem if report.name != '-' else 'report'}.py"
-        yield finder.of_text(program.encode() + b"\n", os.path.join(repository, name) if repository else name)
+        own = finder.of_text(program.encode() + b"\n", os.path.join(repository, name) if repository else name)
+        yield replace(own, said=of_report.said)
     if repository is not None:
-        yield from _suspect(report, repository, finder, console)
+        for suspect in _suspect(report, repository, finder, console):
+            yield replace(suspect, said=of_report.said)
     elif not program:
         raise InputError(
             f"{report.name}: the report holds no Python code. Name the folder of the repository that it is about."

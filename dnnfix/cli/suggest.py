@@ -83,5 +83,5 @@ def _report(session: Session, program: Program, log: str | None = None) -> FileR
         session.guarding(program),
         session.console.working(program.path, program.settings.budget) as progress,
     ):
-        return pipeline.suggest_file(program.raw, program.path, program.settings, progress, log=seen)
+        return pipeline.suggest_file(program.raw, program.path, program.settings, progress, log=seen, said=program.said)
     return None

@@ -34,11 +34,11 @@ Progress = Callable[[str], None]
 
 @contextmanager
 def laboratory_for(
-    source: Source, settings: Settings, failures: list[str], runner: Runner | None = None
+    source: Source, settings: Settings, failures: list[str], runner: Runner | None = None, said: str = ""
 ) -> Iterator[TrialLaboratory]:
     """A laboratory for one program, whose clock starts now; failures of templates are added to `failures`.
 
-    `runner` serves several programs in turn, with its warm processes; without it the program has one of its own.
+    `runner` serves several programs in turn, with its warm processes; without it the program has one of its own. `said` is the text of a report.
     """
     from dnnfix.validate.deadline import Deadline
     from dnnfix.validate.laboratory import TrialLaboratory
@@ -64,6 +64,7 @@ def laboratory_for(
             seconds=seconds_of_a_run(settings),
             baseline=settings.baseline_python,
             python=settings.python,
+            said=said,
         )
 
 
@@ -133,7 +134,7 @@ def made_runnable(
         return Reproduction()
 
     with laboratory.deadline.extended():
-        case = replace(case_of(source, (trace,), settings), little_data=little_data)
+        case = replace(case_of(source, (trace,), settings, laboratory.said), little_data=little_data)
         reproduction, _ = attempt(case, within(laboratory, source, settings, progress))
         if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
             laboratory.reproduced(reproduction)

@@ -45,11 +45,13 @@ def suggest_file(
     progress: Progress,
     runner: Runner | None = None,
     log: SymptomLog | None = None,
+    said: str = "",
 ) -> FileReport:
     """The whole pipeline on one program: run it, find its faults, and prove patches for them.
 
     `runner` may serve several programs in turn; by default the program has one of its own. `log` has the symptoms of a long
-    run of the program: they are looked for, and are evidence for what is found.
+    run of the program: they are looked for, and are evidence for what is found. `said` is the text of a bug report about it, without its code: what it tells of
+    command lines, sizes and settings is what the program is run with.
     Raises `InputError` where the bytes cannot be analysed or the log is of another program, `SandboxError` and `InterpreterError` where nothing can run.
     """
     from dnnfix.pipeline.long_run import after_long_run
@@ -64,7 +66,7 @@ def suggest_file(
     templates = {template.code: template for template in selected(settings)}
     failures: list[str] = []
     progress("starting the interpreter")
-    with laboratory_for(source, settings, failures, runner) as laboratory:
+    with laboratory_for(source, settings, failures, runner, said) as laboratory:
         progress("running the program")
         as_written = laboratory.observe(source, settings.seed)
         attempt = _first_attempt(source, as_written, laboratory, templates, settings, progress, logged)

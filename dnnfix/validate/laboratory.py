@@ -76,6 +76,8 @@ class TrialLaboratory:
     baseline: str | None = None
     """The interpreter of an old era that versioning patches are compared in."""
     python: str = sys.executable
+    said: str = ""
+    """What a bug report says of the program; what is made for it is made after that, too."""
     observed_steps: int = OBSERVED_STEPS
     """Optimizer steps of an observing run; `WHOLE` leaves the clock alone to end training, and nothing to end evaluations."""
     records: list[RunRecord] = field(default_factory=list)

@@ -151,3 +151,14 @@ def test_numbers_of_a_readme_stand_back_behind_defaults(tmp_path: Path) -> None:
     case = Case(Source.from_bytes(PARSER.encode(), "train.py"), (), lambda name: True, folder=tmp_path)
     given = [step.scaffold.arguments for step in command_line.steps(case) if isinstance(step, EditStep)]
     assert given == [("cifar",), ("--arch=small",), ("--width", "3")]
+
+
+def test_the_command_line_of_a_report_comes_first_with_its_numbers(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("    python train.py cifar --arch small --width 3\n")
+    said = "I train it by\n\npython train.py mnist --arch tiny --width 7 --epochs 1 --resume you_file -h"
+    program = Source.from_bytes(PARSER.encode(), "train.py")
+    shown = usage.shown(program, tmp_path, said)
+    assert shown is not None
+    assert shown.where == "the report"
+    assert shown.options == (("mnist",), ("--arch", "tiny"), ("--width", "7"), ("--epochs", "1"))
+    assert usage.shown(program, tmp_path, "python other.py mnist") == usage.shown(program, tmp_path)

@@ -54,7 +54,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     """What the program's own text or a README calls it with, and values for what else has no default; nothing where the user gave arguments."""
     if case.arguments:
         return
-    shown = usage.shown(case.source, case.folder) if _parses(case.source) else None
+    shown = usage.shown(case.source, case.folder, case.said) if _parses(case.source) else None
     if shown is not None:
         yield from _shown(case, shown)
     given = {read_as(option[0].split("=")[0]) for option in shown.options} if shown is not None else set()
@@ -88,7 +88,7 @@ def _shown(case: Case, shown: usage.Shown) -> Iterator[EditStep]:
     """The words of a command line that is shown, as far as the parser knows them; of a README no numbers that have a default."""
     known = {name for call in method_calls(case.source, "add_argument") for name in strings(call.args)}
     of_classes = parsed_classes.classes(case.source)
-    defaults = options.defaults(case.source) if shown.readme else {}
+    defaults = options.defaults(case.source) if shown.by_readme else {}
     for option in shown.options:
         default = defaults.get(read_as(option[0].split("=")[0]))
         if not options.is_nothing(default) and _NUMBER.fullmatch(option[-1].rpartition("=")[2]):
@@ -323,7 +323,7 @@ def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | No
 
 def _have_values(case: Case) -> dict[str, bool]:
     """The options of the program, and whether each has a value already: a default, or what a command line that is shown gives it."""
-    shown = usage.shown(case.source, case.folder)
+    shown = usage.shown(case.source, case.folder, case.said)
     return {
         name: has_one or (shown is not None and shown.gives(name))
         for name, has_one in options.have_values(case.source).items()

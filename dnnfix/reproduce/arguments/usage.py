@@ -1,4 +1,4 @@
-"""The command line that is shown for a program: `python train.py --epochs 3` in its docstring, a comment or a README."""
+"""The command line that is shown for a program: `python train.py --epochs 3` in its docstring, a comment, a README or a bug report."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _COMMAND = re.compile(
 """A line that starts a program, and the lines that continue it."""
 
 _CONTINUED = re.compile(r"\\[ \t]*\n[ \t]*#?[ \t]*")
-_UNKNOWN = re.compile(r"[<>{}$|&;`]|^\.\.\.$|path/to|your[_-]", re.IGNORECASE)
-"""What a word has that stands for another one, or belongs to the shell."""
+_UNKNOWN = re.compile(r"[<>{}$|&;`]|^\.\.\.$|path/to|\byour?[_-]|^(?:-h|--help|--version)$", re.IGNORECASE)
+"""What a word has that stands for another one, belongs to the shell, or only has the program tell of itself."""
 
 _IS_FILE = re.compile(r"/|\\.[A-Za-z]\w{1,4}$")
 """What is in a word that names a file or folder."""
@@ -32,13 +32,14 @@ _ELSEWHERE = re.compile(
 
 @dataclass(frozen=True)
 class Shown:
-    """A command line as it is shown: the line of the program where it begins, and its words as options with their values, in order."""
+    """A command line as it is shown: its words as options with their values, in order, and where that is."""
 
-    line: int
     options: tuple[tuple[str, ...], ...]
     """Each a word that stands alone, or an option and its values."""
-    readme: str = ""
-    """The README that shows it, with the line, where the program does not."""
+    where: str
+    line: int = 1
+    """The line of the program that shows it, or the first."""
+    by_readme: bool = False
 
     def gives(self, word: str) -> bool:
         """Whether it has an option of that name."""
@@ -49,39 +50,42 @@ class Shown:
         """How many of its words stand alone."""
         return sum(not option[0].startswith("-") for option in self.options)
 
-    @property
-    def where(self) -> str:
-        """Where it is shown."""
-        return self.readme or f"line {self.line}"
-
 
 @once
-def shown(source: Source, folder: Path | None = None) -> Shown | None:
+def shown(source: Source, folder: Path | None = None, said: str = "") -> Shown | None:
     """The first command line that is shown for a program in a folder, without what no run can have; `None` where there is none.
 
-    The program's own text is asked first: of several programs that are started there, the one of this file's name is meant, or
-    else the only one. Then the READMEs around it are, for a command that starts this file.
+    A report of which `said` is the text is asked first, for a command that starts this file. Then the program's own text is: of several
+    programs that are started there, the one of this file's name is meant, or else the only one. Last are the READMEs around it.
     """
-    found = list(_commands(source.text))
     own = PurePosixPath(source.path).name
+    if folder is not None and (command := _starting(folder / own, said)) is not None:
+        options = command.options((folder,))
+        if options:
+            return Shown(options, "the report")
+    found = list(_commands(source.text))
     named = [command for command in found if command.program.name == own]
     if named or len({command.program.name for command in found}) == 1:
         for command in named or found:
             options = command.options()
             if options:
-                return Shown(command.line, options)
+                return Shown(options, f"line {command.line}", command.line)
     return _shown_by_readmes(own, folder) if folder is not None else None
 
 
 def _shown_by_readmes(name: str, folder: Path) -> Shown | None:
     """The first command that the READMEs show for the program of that name in a folder; files that it names and that are not there are left out."""
-    program = folder / name
     for path, text in readmes(folder):
-        for command in _commands(text):
-            if command.program.parts == program.parts[-len(command.program.parts) :]:
-                options = command.options((folder, path.parent))
-                return Shown(1, options, f"{path.name}, line {command.line}") if options else None
+        command = _starting(folder / name, text)
+        if command is not None:
+            options = command.options((folder, path.parent))
+            return Shown(options, f"{path.name}, line {command.line}", by_readme=True) if options else None
     return None
+
+
+def _starting(program: Path, text: str) -> _Command | None:
+    """The first command of a text that starts the program in a file."""
+    return next((one for one in _commands(text) if one.program.parts == program.parts[-len(one.program.parts) :]), None)
 
 
 @dataclass(frozen=True)
