@@ -14,6 +14,7 @@ from dnnfix.pipeline.old_world import elsewhere, refused_by_python3
 from dnnfix.records import (
     UNLEARNED_CODE,
     UNLEARNED_RULE,
+    Crash,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -93,6 +94,8 @@ def searchable(source: Source, trace: Trace, settings: Settings) -> bool:
     return file is None or finding.site.line not in silenced_lines(file.text)
 
 
+_NAME = re.compile(r"(?:name|variable) '(\w+)'")
+_BY_TURNS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try)
 _OF_NAMES = frozenset({"NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError"})
 _OF_BINDING = re.compile(
     r"positional argument|keyword argument|multiple values for|a leaf Variable|must be Tensor, not tuple|has no attribute"
@@ -106,11 +109,21 @@ def whatever_the_data(source: Source, trace: Trace) -> bool:
     if crash is None or crash.site is None:
         return False
     if crash.kind.rpartition(".")[2] in _OF_NAMES:
-        return True
+        return not _is_bound_by_turns(source, crash)
     owner = _OWNER.search(crash.message)
     if owner is not None:
         return any(node.name == owner.group(1) for file in source.files.values() for node in file.nodes(ast.ClassDef))
     return _OF_BINDING.search(crash.message) is not None
+
+
+def _is_bound_by_turns(source: Source, crash: Crash) -> bool:
+    """Whether a missing name is one that the file binds in a loop or a branch, which no turn came to on these data."""
+    name = _NAME.search(crash.message)
+    file = source.files.get(crash.site.path) if crash.site is not None and name is not None else None
+    if file is None or name is None:
+        return False
+    stores = (node for node in file.nodes(ast.Name) if node.id == name[1] and isinstance(node.ctx, ast.Store))
+    return any(file.enclosing(node, *_BY_TURNS) is not None for node in stores)
 
 
 def doubt(finding: Finding, source: Source) -> str:

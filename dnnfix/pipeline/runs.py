@@ -40,6 +40,7 @@ def laboratory_for(
 
     `runner` serves several programs in turn, with its warm processes; without it the program has one of its own. `said` is the text of a report.
     """
+    from dnnfix.reproduce.harness.made_losses import rests_on_made_loss
     from dnnfix.validate.deadline import Deadline
     from dnnfix.validate.laboratory import TrialLaboratory
 
@@ -49,10 +50,12 @@ def laboratory_for(
     def findings_of(program: Source, trace: Trace | None) -> tuple[Finding, ...]:
         detection = detect(Subject(program, trace), templates)
         failures.extend(detection.failures)
-        return _heard(detection.findings, program, settings)
+        heard = _heard(detection.findings, program, settings)
+        scaffold = laboratory.reproduction.scaffold
+        return tuple(finding for finding in heard if not rests_on_made_loss(finding, program, scaffold))
 
     with nullcontext(runner) if runner is not None else _runner_for(source, settings) as lent:
-        yield TrialLaboratory(
+        laboratory = TrialLaboratory(
             lent,
             source.path,
             findings_of,
@@ -66,6 +69,7 @@ def laboratory_for(
             python=settings.python,
             said=said,
         )
+        yield laboratory
 
 
 def seconds_of_a_run(settings: Settings) -> float:
@@ -122,20 +126,22 @@ def made_runnable(
     settings: Settings,
     progress: Progress,
     little_data: bool = False,
+    further_on: bool = False,
 ) -> Reproduction:
     """The reproduction that makes a program run; the laboratory uses it for every run from then on.
 
     With `little_data`, with as little data and as small sizes as can be, also where it was slow and nothing else. Its time is not taken from the file's: a program that needed it has as much
     for its repair as any other.
     """
-    from dnnfix.reproduce.rounds import attempt, needed
+    from dnnfix.reproduce.rounds import RUNS, RUNS_FURTHER_ON, attempt, needed
 
     if not needed(trace) and not little_data:
         return Reproduction()
 
     with laboratory.deadline.extended():
         case = replace(case_of(source, (trace,), settings, laboratory.said), little_data=little_data)
-        reproduction, _ = attempt(case, within(laboratory, source, settings, progress))
+        run, most = within(laboratory, source, settings, progress), RUNS_FURTHER_ON if further_on else RUNS
+        reproduction, _ = attempt(case, run, most)
         if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
             laboratory.reproduced(reproduction)
     return reproduction

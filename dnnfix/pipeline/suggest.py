@@ -11,15 +11,12 @@ from dnnfix.pipeline.old_world import elsewhere
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.remarks import (
     doubt,
-    heard_of_training,
     misread,
-    searchable,
     unchecked,
     unexplained,
     unreadable,
     unrun,
     wanted,
-    whatever_the_data,
 )
 from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
 from dnnfix.pipeline.shown import layer_curves, slice_of
@@ -27,14 +24,10 @@ from dnnfix.records import FileReport
 from dnnfix.source.program import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dnnfix.pipeline.attempt import Attempt
-    from dnnfix.records import FindingResult, Trace
+    from dnnfix.records import FindingResult
     from dnnfix.run.runner import Runner
-    from dnnfix.template import FixTemplate
     from dnnfix.validate.laboratory import TrialLaboratory
-    from dnnfix.validate.reading import Reading
     from dnnfix.watching.log import SymptomLog
 
 
@@ -54,8 +47,9 @@ def suggest_file(
     command lines, sizes and settings is what the program is run with.
     Raises `InputError` where the bytes cannot be analysed or the log is of another program, `SandboxError` and `InterpreterError` where nothing can run.
     """
+    from dnnfix.pipeline.attempt import attempted
     from dnnfix.pipeline.long_run import after_long_run
-    from dnnfix.pipeline.retry_migrated import retried_as_migrated
+    from dnnfix.pipeline.retry_further import retried_further_on
     from dnnfix.pipeline.retry_small import retried_with_less_data
     from dnnfix.pipeline.swallowed import with_swallowed_crash
 
@@ -69,39 +63,14 @@ def suggest_file(
     with laboratory_for(source, settings, failures, runner, said) as laboratory:
         progress("running the program")
         as_written = laboratory.observe(source, settings.seed)
-        attempt = _first_attempt(source, as_written, laboratory, templates, settings, progress, logged)
+        reproduction = made_runnable(source, as_written, laboratory, settings, progress)
+        attempt = attempted(source, as_written, reproduction, laboratory, templates, settings, progress, logged)
         attempt = retried_with_less_data(attempt, source, as_written, laboratory, templates, progress)
-        attempt = retried_as_migrated(attempt, source, laboratory, templates, progress)
+        attempt = retried_further_on(attempt, source, as_written, laboratory, templates, progress)
         attempt = after_long_run(attempt, source, laboratory, templates, progress)
         attempt = with_swallowed_crash(attempt, source, laboratory, templates, progress)
         report = _report(attempt, source, laboratory, settings, failures)
         return report if log is None else with_log(report, log, source, attempt.trace, settings)
-
-
-def _first_attempt(
-    source: Source,
-    as_written: Trace,
-    laboratory: TrialLaboratory,
-    templates: Mapping[str, type[FixTemplate]],
-    settings: Settings,
-    progress: Progress,
-    logged: tuple[Reading, ...] = (),
-) -> Attempt:
-    """The program made runnable where it is not, its short run, and the repair of what that shows."""
-    from dnnfix.pipeline.attempt import Attempt
-    from dnnfix.synthesize.progress import same_crash
-    from dnnfix.synthesize.search import repair
-
-    reproduction = made_runnable(source, as_written, laboratory, settings, progress)
-    trace = laboratory.observe(source, settings.seed) if reproduction.steps else as_written
-    # The crash of a program that ran on things of a made-up form may be theirs, unless it had crashed so without them.
-    in_doubt = reproduction.invents_form and not same_crash(as_written, trace, {})
-    own = (not in_doubt or whatever_the_data(source, trace)) and searchable(source, trace, settings)
-    heard = heard_of_training(source, settings) if not reproduction.invents else None
-    found = repair(
-        source, trace, laboratory, templates, settings, progress, at_crash=own, at_training=heard, logged=logged
-    )
-    return Attempt(reproduction, trace, found, settings, crash_in_doubt=in_doubt)
 
 
 def _report(

@@ -6,10 +6,15 @@ import ast
 import re
 
 from dnnfix.reproduce.syntax import strings
+from dnnfix.run.sandbox import SCRATCH
 from dnnfix.source.program import Source, once
 
 MADE = "made"
 """The folder for files whose own path leads out of the program's folder."""
+
+_HOME = f"{SCRATCH}/home/"
+"""The home of a program in a run, which is its own to write to."""
+_AT_HOME = re.compile(r"""(['"])~/[^'"\n]*\1""")
 
 _OUTSIDE = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/~]|\.\.(?:[\\/]|$)|\$)")
 
@@ -17,8 +22,10 @@ _OUTSIDE = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/~]|\.\.(?:[\\/]|$)|\$)")
 def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     """The path that the program is to use, and the string constants to replace for that.
 
-    None where the path leads outside and no constant of the program begins it.
+    None where the path leads outside and no constant of the program begins it. One below the home of a run stays there: `~/data`.
     """
+    if path.startswith(_HOME):
+        return f"~/{path[len(_HOME) :]}", ()
     if not _OUTSIDE.match(path):
         if "\\" not in path or "/" in path:
             return path, ()
@@ -31,6 +38,13 @@ def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]]
     new = _renamed(old)
     rest = path[len(old) :]
     return (new + rest).replace("\\", "/"), ((old, new),)
+
+
+def expanded(code: str) -> str:
+    """Code that makes files, with paths below the home written out when it runs."""
+    if not _AT_HOME.search(code):
+        return code
+    return "import os as _made_os\n" + _AT_HOME.sub(r"_made_os.path.expanduser(\g<0>)", code)
 
 
 @once

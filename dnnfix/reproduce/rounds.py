@@ -1,4 +1,4 @@
-"""The loop that makes a program run: plan steps from the last trace, run inside the scaffold, at most twice."""
+"""The loop that makes a program run: plan steps from the last trace, run inside the scaffold, a few times at most."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dnnfix.reproduce.plan import plan
 
 RUNS = 2
 """Runs at most before the first trial, beyond the run of the program as it stands (issue of the project: at most two)."""
+RUNS_FURTHER_ON = 4
+"""The same for a program that was repaired or migrated, and so comes to more that it needs."""
 
 _HOPELESS = {RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY, RunOutcome.KILLED}
 
@@ -18,7 +20,7 @@ Run = Callable[[Reproduction], Trace]
 """Runs the program inside the scaffold of a reproduction."""
 
 
-def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
+def attempt(case: Case, run: Run, runs: int = RUNS) -> tuple[Reproduction, tuple[Trace, ...]]:
     """The steps that make the program of a case run, as far as any do, and the traces of the runs that this took.
 
     The case holds the run of the program as it stands. Where no action has anything to do the reproduction has no steps,
@@ -26,7 +28,7 @@ def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
     """
     kept = Reproduction()
     made: list[Trace] = []
-    for _ in range(RUNS):
+    for _ in range(runs):
         planned = plan(case)
         if not planned.steps or planned.scaffold == kept.scaffold:
             kept = replace(kept, missing=_joined(kept, planned.missing))

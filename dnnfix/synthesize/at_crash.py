@@ -36,7 +36,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.crash_account import account
 from dnnfix.synthesize.lines import line_map
-from dnnfix.synthesize.progress import gets_past
+from dnnfix.synthesize.progress import LACKING, gets_past
 from dnnfix.synthesize.scene import scenes_of
 from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, outcomes, tryings
 from dnnfix.validate.behaviour import Behaviour, Mask, behaviour, differing
@@ -89,6 +89,8 @@ class Found:
 
     findings: tuple[Finding, ...] = ()
     choices: tuple[Choice, ...] = ()
+    lacking: Source | None = None
+    """Without choices the program of the likeliest edit that got past the crash, and then lacked what is no part of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ def search_at_crash(
     if finding is None:
         return Found()
     starts = [_Start(variant, trace, 0.0)]
+    lacking: list[_Start] = []
     for _ in range(depth):
         ends: list[tuple[Trace, Choice]] = []
         further: list[_Start] = []
@@ -134,13 +137,16 @@ def search_at_crash(
         if likely:
             return Found((finding,), tuple(likely[:CHOICES]))
         further = _one_of_each_step(further)
+        lacking += [start for start in further if start.trace.outcome in LACKING]
+        further = [start for start in further if start.trace.outcome not in LACKING]
         starts = [start for start in further[:STARTS] if start.score >= FLOOR]
         scores = [start.score for start in further]
         for number, start in enumerate(starts):
             ahead = start.score - max([*scores[:number], *scores[number + 1 :]], default=FLOOR)
             if onwards is not None and onwards(start.variant, start.trace, start.score, ahead):
                 return Found((finding,))
-    return Found((finding,))
+    best = max(lacking, key=lambda start: start.score, default=None)
+    return Found((finding,), lacking=best.variant.source if best is not None else None)
 
 
 def _from(

@@ -20,12 +20,9 @@ from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
 from dnnfix.synthesize.influence import may_have_caused, written_by_patch
 from dnnfix.synthesize.lines import line_map
-from dnnfix.synthesize.progress import gets_past, original_line, reached
+from dnnfix.synthesize.progress import LACKING, gets_past, original_line, reached
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.ladder import BLOCKING, Climb, Laboratory
-
-_LACKING = frozenset({RunOutcome.NEEDS_DATA, RunOutcome.NEEDS_NETWORK, RunOutcome.NEEDS_GPU, RunOutcome.ENVIRONMENT})
-"""Ends of a run for want of something that is no part of the program, at a place of the program."""
 
 _OF_NAMES = re.compile(
     r"argument|parameter|keyword|positional|no attribute|not defined|not callable|cannot import|no module",
@@ -86,6 +83,11 @@ def partial(attempts: Sequence[Attempt], laboratory: Laboratory) -> tuple[Varian
     return None
 
 
+def furthest_of(attempts: Sequence[Attempt]) -> Attempt:
+    """The attempt whose run came furthest."""
+    return min(attempts, key=_rank)
+
+
 def _rank(attempt: Attempt) -> tuple[object, ...]:
     """Furthest first; of those that stop at one place the ones that only rename, then the ones that change least."""
     evidence = attempt.climb.evidence
@@ -108,13 +110,13 @@ def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
     by_names = not migrates or _OF_NAMES.search(crash.message) is not None  # tables say what is called otherwise
     if not crash.frames or written_by_patch(before, patched, crash, by_names):
         return False
+    stopped = after.outcome is RunOutcome.CRASHED or after.outcome in LACKING
     if migrates:
-        stopped = after.outcome is RunOutcome.CRASHED or after.outcome in _LACKING
         exact = all(candidate.exact for candidate in evidence.applied)
         free = evidence.renames or exact or crash.kind.rpartition(".")[2] in _OF_IMPORTS or _is_lacking(before, crash)
         return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False, by_names=by_names))
     explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
-    alone = explained and not rivals and after.outcome is RunOutcome.CRASHED
+    alone = explained and not rivals and stopped
     return alone and (_is_undefined(before, crash) or not may_have_caused(before, patched, crash, by_imports=True))
 
 

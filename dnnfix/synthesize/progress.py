@@ -12,6 +12,9 @@ from dnnfix.source.program import Source
 from dnnfix.source.tree import first_line
 from dnnfix.synthesize.lines import line_map
 
+LACKING = frozenset({RunOutcome.NEEDS_DATA, RunOutcome.NEEDS_NETWORK, RunOutcome.NEEDS_GPU, RunOutcome.ENVIRONMENT})
+"""Ends of a run for want of something that is no part of the program, at a place of the program."""
+
 _BODY = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.If)
 """Statements whose body comes right after their header."""
 

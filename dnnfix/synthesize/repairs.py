@@ -28,6 +28,8 @@ from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
 from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.merit import certainty, merit, silent_along
+from dnnfix.synthesize.partial import furthest_of
+from dnnfix.synthesize.progress import LACKING
 from dnnfix.synthesize.rivals import SHOWN
 from dnnfix.synthesize.search_state import Search
 from dnnfix.validate.curves import curves
@@ -57,6 +59,8 @@ class Repair:
     """What is wrong with the repaired program and not the patch's doing."""
     migrated: Source | None = None
     """The program brought up to date as far as the tables know, where no patch was accepted."""
+    further: Source | None = None
+    """The program that got furthest past the crash, where no patch was accepted since it then lacked what is no part of it: a file, a GPU."""
 
 
 def drawn_up(search: Search) -> Repair:
@@ -88,7 +92,7 @@ def drawn_up(search: Search) -> Repair:
         f"{finding.message}; it learns all the same, so that nothing is to be repaired" for finding in harmless
     )
     unsure = (*errors, *filter(None, [search.unsure]))
-    return Repair(results, tuple(patches), proofs, unsure, (*notes, *told), _migrated(search))
+    return Repair(results, tuple(patches), proofs, unsure, (*notes, *told), _migrated(search), _further(search))
 
 
 def _migrated(search: Search) -> Source | None:
@@ -101,6 +105,14 @@ def _migrated(search: Search) -> Source | None:
     if search.accepted or not run:
         return None
     return max(run, key=lambda variant: sum(len(candidate.findings) for candidate in variant.applied)).source
+
+
+def _further(search: Search) -> Source | None:
+    """The program of an attempt that got past the crash and came to lack something, where none was accepted."""
+    lacking = [one for one in search.attempts if one.climb.evidence.after.outcome in LACKING and one.gets_past]
+    if search.accepted:
+        return None
+    return furthest_of(lacking).variant.source if lacking else search.lacking
 
 
 def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:

@@ -149,6 +149,7 @@ def _try_small_edits(search: Search) -> None:
         return _go_on_by_rules(search, variant, seen, is_clear(search, variant, score, ahead))
 
     found = search_at_crash(start, trace, search.laboratory, search.progress, onwards)
+    search.lacking = found.lacking
     if (found.choices or search.accepted or search.choices) and step is None:
         search.original = (*search.original, *found.findings)
     held: list[tuple[Choice, Climb]] = []

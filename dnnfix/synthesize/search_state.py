@@ -43,6 +43,8 @@ class Search:
     """What templates proposed and what came of it."""
     partial: tuple[Variant, Climb] | None = None
     """The furthest step towards a program that runs, where no patch reaches that."""
+    lacking: Source | None = None
+    """The program of a small edit that got past the crash, and then lacked what is no part of it."""
     proposals: dict[str, Proposals] = field(default_factory=dict)
     seen: set[tuple[bytes, ...]] = field(default_factory=set)
     direct: set[tuple[bytes, ...]] = field(default_factory=set)

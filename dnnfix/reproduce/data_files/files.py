@@ -67,21 +67,21 @@ def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:
             f"nothing tells what `{path}` holds; the program needs that file, or a line of it as an example", line
         )
     code, what, evidence = made
-    named = f"`{path}`" if not literals else f"`{path}` (as `{new}`)"
+    named = f"`{path}` (as `{new}`)" if literals else f"`{new if new.startswith('~') else path}`"
     if datum.module:
         named = f"{named} (read in {datum.module})"
-    scaffold = Scaffold(start=code, literals=literals)
+    scaffold = Scaffold(start=paths.expanded(code), literals=literals)
     return EditStep(EditAction.INPUT_DATA, f"{named}: {what}", evidence, line, True, scaffold)
 
 
 def _path_of_crash(case: Case, datum: Datum) -> str | None:
-    """The path that the latest run missed, where this is the call that missed it."""
-    if case.crash is None or not any(
-        (frame.site.path, frame.site.line) == (datum.module, datum.line) for frame in case.crash.frames
-    ):
-        return None
-    match = _MISSING.search(case.crash.message)
-    return match["path"] if match else None
+    """The path that a run missed, the latest one first, where this is the call that missed it."""
+    for crash in (trace.crash for trace in reversed(case.traces) if trace.crash is not None):
+        here = any((frame.site.path, frame.site.line) == (datum.module, datum.line) for frame in crash.frames)
+        match = _MISSING.search(crash.message) if here else None
+        if match:
+            return match["path"]
+    return None
 
 
 def _folders(case: Case, flow: Flow) -> Iterator[EditStep]:
@@ -99,7 +99,7 @@ def _folders(case: Case, flow: Flow) -> Iterator[EditStep]:
         if case.sees(os.path.dirname(path)):
             continue
         seen.add(folder)
-        scaffold = Scaffold(start=f"made_folder({folder!r})", literals=place[1])
+        scaffold = Scaffold(start=paths.expanded(f"made_folder({folder!r})"), literals=place[1])
         yield EditStep(
             EditAction.INPUT_DATA,
             f"the folder `{folder}`, empty",

@@ -151,7 +151,7 @@ def _made_parts(node: Definition, form: batches.Form, last: str, floats: bool) -
             f"_made_batches = made_named_batches({form.inputs!r}, {form.targets!r}, {form.turned}, {form.lowest})",
         )
         return _Parts(lines, (evidence, words))
-    width = 1 if last == "sigmoid" else 10
+    width = 1 if floats else 10
     shape = _viewed(node)
     lines = (
         f"_made_model = made_classifier({shape}, {width}, {last!r})",
@@ -192,6 +192,8 @@ def _loss_of(source: Source, node: ast.AST) -> tuple[str, str, bool]:
         return "_made_torch.nn.NLLLoss()", "log_softmax", False
     if names & {"binary_cross_entropy", "BCELoss"}:
         return "_made_torch.nn.BCELoss()", "sigmoid", True
+    if names & {"sigmoid"}:  # it makes probabilities itself
+        return "_made_torch.nn.BCELoss()", "", True
     if names & {"mse_loss", "MSELoss", "l1_loss", "smooth_l1_loss", "L1Loss"}:
         return "_made_torch.nn.MSELoss()", "", True
     return "_made_torch.nn.CrossEntropyLoss()", "", False
