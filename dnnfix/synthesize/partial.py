@@ -110,13 +110,13 @@ def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
     by_names = not migrates or _OF_NAMES.search(crash.message) is not None  # tables say what is called otherwise
     if not crash.frames or written_by_patch(before, patched, crash, by_names):
         return False
-    stopped = after.outcome is RunOutcome.CRASHED or after.outcome in LACKING
     if migrates:
+        stopped = after.outcome is RunOutcome.CRASHED or after.outcome in LACKING
         exact = all(candidate.exact for candidate in evidence.applied)
         free = evidence.renames or exact or crash.kind.rpartition(".")[2] in _OF_IMPORTS or _is_lacking(before, crash)
         return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False, by_names=by_names))
     explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
-    alone = explained and not rivals and stopped
+    alone = explained and not rivals and after.outcome is RunOutcome.CRASHED
     return alone and (_is_undefined(before, crash) or not may_have_caused(before, patched, crash, by_imports=True))
 
 
