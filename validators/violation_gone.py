@@ -2,14 +2,15 @@
 
 The detectors look at the patched program as they looked at the original, with the trace of its own run. That the
 pattern is gone from the text is not enough: the observed violation has to be gone. A patch that changes what is trained
-is not proven by a run that never came to any training: nothing of it was observed there, before or after.
+is not proven by a run that never came to any training: nothing of it was observed there, before or after. Nor is a patch
+of a call that a library reads in another way today, as long as that is left as it is.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from dnnfix.api import Evidence, Family, Trace, Verdict
+from dnnfix.api import Evidence, Family, Finding, Trace, Verdict
 
 NAME = "violation-gone"
 RUNG = "property"
@@ -25,6 +26,12 @@ def judge(evidence: Evidence) -> Verdict:
         if after[kind] > was - count:
             rest = [finding for finding in evidence.remaining if finding.kind == kind]
             return Verdict.fails(f"still there: {rest[0].message}", {"left": after[kind], "was": was})
+    own = {_start(finding) for finding in evidence.findings if finding.family is not Family.VERSIONING}
+    for old in evidence.original:
+        if old.family is Family.VERSIONING and old.kind not in meant and _start(old) in own:
+            return Verdict.inconclusive(
+                f"what it changes means something else today, which is not mended: {old.message}"
+            )
     if evidence.before.crash is None:
         new = [f for f in evidence.remaining if f.kind not in meant and after[f.kind] > before[f.kind]]
         if new:
@@ -36,6 +43,11 @@ def judge(evidence: Evidence) -> Verdict:
         reason = f"{unseen[0].code} is gone from the text, and no run computed a loss that could show it"
         return Verdict.inconclusive(reason)
     return Verdict.passes("no longer observed", {"left": sum(after.values())})
+
+
+def _start(finding: Finding) -> tuple[str, int, int]:
+    """Where what a finding is about begins: that stays where it is, whatever was changed in it before."""
+    return finding.site.path, finding.site.line, finding.site.column
 
 
 def _computes_a_loss(trace: Trace) -> bool:

@@ -15,7 +15,9 @@ from dnnfix.programs import Finder, Program, is_about_models, read
 MOST_BYTES = 64 * 2**20
 """Bytes of a report; more is not text that anybody wrote, and not read."""
 TRIED = 3
-"""Files, the most suspect first, that are taken for the programs of a report."""
+"""Files about models, the most suspect first, that are taken for the programs of a report."""
+AMONG = 10
+"""Suspect files that these are among."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,13 @@ def _suspect(report: Reported, repository: Path, finder: Finder, console: Consol
             repository,
             cache=settings.cache,
             written=report.written,
-            top=TRIED,
+            top=AMONG,
             progress=progress,
         )
-    paths = tuple(os.path.join(repository, suspect.path) for suspect in located.files)
-    for path, suspect in zip(paths, located.files, strict=True):
-        if is_about_models(read(path)[0]):
-            console.remark(f"{path}: suspect ({100 * suspect.share:.0f} %): {'; '.join(suspect.reasons[:2])}")
-            yield from (replace(one, suspected_with=paths) for one in finder.programs([path], ""))
+    suspects = {os.path.join(repository, suspect.path): suspect for suspect in located.files}
+    about_models = [path for path in suspects if is_about_models(read(path)[0])]
+    paths = tuple(about_models[:TRIED])
+    for path in paths:
+        suspect = suspects[path]
+        console.remark(f"{path}: suspect ({100 * suspect.share:.0f} %): {'; '.join(suspect.reasons[:2])}")
+        yield from (replace(one, suspected_with=paths) for one in finder.programs([path], ""))

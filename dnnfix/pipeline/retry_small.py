@@ -1,4 +1,4 @@
-"""A second attempt at programs that ran out of time: with as little synthetic data and as small sizes as possible, and twice
+"""A second attempt at programs that ran out of time or memory: with as little synthetic data and as small sizes as possible, and twice
 the time per run.
 
 Data that reproduction makes have the size that the program counts on, and that can be more than a run gets through
@@ -32,7 +32,7 @@ def retried_with_less_data(
     templates: Mapping[str, type[FixTemplate]],
     progress: Progress,
 ) -> Attempt:
-    """The second attempt if it proves a patch, or trains, and the first ran out of time without that, else the first.
+    """The second attempt if it proves a patch, or trains, and the first ran out of time or memory without that, else the first.
 
     `stood` is the run of the program as it is, without a scaffold.
     """
@@ -47,7 +47,7 @@ def retried_with_less_data(
     trace = laboratory.observe(source, settings.seed)
     found = repair(source, trace, laboratory, migrations(templates), settings, progress, at_crash=False)
     note = (
-        "the time of a run was over before the first step: the program was tried again with as little as can be, "
+        "the time or the memory of a run was over before the first step: the program was tried again with as little as can be, "
         f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"
     )
     rest = _with_the_rest(found, first.repair, migrations(templates))

@@ -201,6 +201,8 @@ def _guesses(scene: Scene) -> list[Guess]:
         tested = place.role is Role.DEFINITION and _is_tested(scene, place.node)
         evading = EVADING * (tested or _chooses(scene, place.node))
         for operator in operators():
+            if operator.name != "names" and _is_owner_of_set(scene, place.node):
+                continue
             less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
             less += worked if operator.name in CONVERTING else 0.0
             for order, change in enumerate(operator.changes(scene, place)):
@@ -214,6 +216,12 @@ def _guesses(scene: Scene) -> list[Guess]:
         for order, change in enumerate(statements.changes(scene, spot)):
             add(_guess("statements", statements.PATTERN, change, spot, order))
     return list(found.values())
+
+
+def _is_owner_of_set(scene: Scene, node: ast.AST) -> bool:
+    """Whether an attribute of what an expression gives is set: set on something made for the moment it would be lost without a word."""
+    above = scene.subject.source.parent(node)
+    return isinstance(above, ast.Attribute) and isinstance(above.ctx, ast.Store) and above.value is node
 
 
 def _is_tested(scene: Scene, node: ast.AST) -> bool:

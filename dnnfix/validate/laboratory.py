@@ -181,8 +181,9 @@ class TrialLaboratory:
         return self.deadline.passed
 
     def stalled(self) -> bool:
-        """Whether the time of a run was over before its first optimizer step."""
-        return any(trace.outcome is RunOutcome.TIMEOUT and not trace.steps for trace in self._cache.values())
+        """Whether the time or the memory of a run was over before its first optimizer step."""
+        ends = (RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY)
+        return any(trace.outcome in ends and not trace.steps for trace in self._cache.values())
 
     def begin_again(self, budget: float, seconds: float) -> None:
         """Go on for `budget` seconds from now with so many for each run; what was seen in other runs is forgotten."""

@@ -108,6 +108,10 @@ def _log_probabilities(subject: Subject, use: tensor_values.LossUse) -> Repairs:
         yield "Use a log-softmax", loss_edits.change_activation(subject, maker, "log_softmax", axis), 0.85
         yield "Use cross-entropy on the logits", recipes.together(recipes.bypass(subject, maker), swap), 0.6
         return
+    if use.prediction.row_sums_to_one:
+        logarithm = loss_edits.wrap_input(subject, use.call, 0, "torch.log(", ")")
+        yield "Pass the loss the logarithm of the probabilities", logarithm, 0.85
+        return
     yield "Use cross-entropy, which expects logits", swap, 0.75
     if maker is not None and use.plain:
         yield "Apply a log-softmax to the output", loss_edits.add_activation(subject, maker, "log_softmax", axis), 0.6
@@ -427,6 +431,15 @@ torch.manual_seed(0)
 w = torch.randn(4, 3, requires_grad=True)
 - loss = F.nll_loss(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
 + loss = F.cross_entropy(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
+loss.backward()
+
+=== example (runs): probabilities in the place of their logarithms, seen in a run
+import torch
+import torch.nn.functional as F
+
+chances = torch.tensor([[0.9, 0.1], [0.2, 0.8]], requires_grad=True)
+- loss = F.nll_loss(chances, torch.tensor([0, 1]))
++ loss = F.nll_loss(torch.log(chances), torch.tensor([0, 1]))
 loss.backward()
 
 === example: ReLU layer before categorical cross-entropy

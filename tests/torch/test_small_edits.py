@@ -599,6 +599,10 @@ LEFT_ALONE = {
     "a gradient that is not there": (
         "import torch\n\nweight = torch.ones(3)\n(torch.ones(3, requires_grad=True) * weight).sum().backward()\nprint(weight.grad.numpy())\n"
     ),
+    "a flag of what is not a leaf": (
+        "import torch\n\nx = torch.zeros(3, 3, requires_grad=True)\ny = torch.sigmoid(x)\ny.requires_grad = False\ny.retain_grad()\n"
+        "y.sum().backward()\nprint(y.grad)\n"
+    ),
     "a text that is no number": 'import numpy as np\n\nprint(int("seven"))\n',
 }
 

@@ -50,7 +50,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
         yield EditStep(
             ACTION,
             f"sizes are smaller: {told or ' '.join(words)}",
-            "the time of a run was over before the first step with those of the program",
+            "the time or the memory of a run was over before the first step with those of the program",
             min((line for _most, line in found.values() if line), default=None),
             scaffold=Scaffold(arguments=words, sizes=tuple((name, most) for name, (most, _line) in found.items())),
             form_known=True,

@@ -147,9 +147,14 @@ def _is_code(text: str) -> bool:
     return any(_does_something(statement) for statement in recovered.tree.body)
 
 
+_PRINTED = frozenset({"tensor", "array", "Size", "Parameter", "Variable"})
+"""What arrays and such are printed as: calls of names that no program has by itself."""
+
+
 def _does_something(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Call)
+        value = statement.value
+        return isinstance(value, ast.Call) and not (isinstance(value.func, ast.Name) and value.func.id in _PRINTED)
     if isinstance(statement, ast.AnnAssign):  # `Epoch: 3` in a log
         return statement.value is not None
     return not isinstance(statement, ast.Pass)

@@ -78,6 +78,9 @@ ASKED_FOR_NONE = -0.3
 COUNTED = frozenset({"num", "size", "classes", "depth", "units", "channels", "length", "maxlen"})
 """Words of parameters that are sizes, and are left to what the data show where they are not given."""
 
+LEARNS = ("requires_grad", True)
+"""A switch that is not turned off: what no longer learns does not fail, and nobody meant that."""
+
 AXES = ("dim", "axis", "dim0", "dim1")
 """Parameters that are numbers of axes."""
 
@@ -371,7 +374,8 @@ def _is_asked_for_none(scene: Scene, name: str) -> bool:
 def _others(name: str, value: object) -> Iterator[tuple[str, str]]:
     """Other values for a parameter, each with its form."""
     if isinstance(value, bool):
-        yield str(not value), "flag"
+        if (name, value) != LEARNS:
+            yield str(not value), "flag"
     elif isinstance(value, str):
         for group in WORDS:
             if value in group:
