@@ -98,7 +98,8 @@ def _suspect(report: Reported, repository: Path, finder: Finder, console: Consol
             progress=progress,
         )
     suspects = {os.path.join(repository, suspect.path): suspect for suspect in located.files}
-    about_models = [path for path in suspects if is_about_models(read(path)[0])]
+    programs = (path for path in suspects if os.path.basename(path) != "setup.py")
+    about_models = [path for path in programs if is_about_models(read(path)[0])]
     paths = tuple(about_models[:TRIED])
     for path in paths:
         suspect = suspects[path]

@@ -1,4 +1,4 @@
-"""Reads the READMEs of a repository: how its programs are called, and examples of what its modules are for."""
+"""Reads the READMEs and shell scripts of a repository: how its programs are called, and examples of what its modules are for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ LONGEST = 2**18
 """Bytes of a README that are read."""
 MOST = 6
 """READMEs that are read for one program."""
+MOST_SCRIPTS = 40
+"""Shell scripts below a program's folder that are read."""
 
 _SUFFIXES = ("", ".md", ".markdown", ".rst", ".txt")
 
@@ -30,6 +32,16 @@ def readmes(folder: Path) -> Iterator[tuple[Path, str]]:
                 yield path, file.read(LONGEST).decode("utf-8", "replace")
         if place == repository:
             return
+
+
+def scripts(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The shell scripts in a folder (absolute) and right below it, each with its text: `scripts/cifar.sh`."""
+    repository = repository_of(folder)
+    found = [path for pattern in ("*.sh", "*/*.sh", "*/*/*.sh") for path in sorted(folder.glob(pattern))]
+    for path in found[:MOST_SCRIPTS]:
+        if path.is_file() and offered(repository, path):
+            with path.open("rb") as file:
+                yield path, file.read(LONGEST).decode("utf-8", "replace")
 
 
 def examples(folder: Path) -> Iterator[tuple[Path, int, str]]:

@@ -15,7 +15,7 @@ SECRET_NAMES = {
         r".*(private[_-]?key|api[_-]?key).*",
     ),
     "tokens": (
-        r"tokens?(\.\w+)?",
+        r"tokens?(\.(?!py$)\w+)?",  # a module of that name is code: it makes tokens of texts
         r".*[_-]token(\.(txt|json|ya?ml|toml))?",
         r".*\.token",
         r".*(auth[_-]?token|access[_-]?token).*",

@@ -162,3 +162,20 @@ def test_the_command_line_of_a_report_comes_first_with_its_numbers(tmp_path: Pat
     assert shown.where == "the report"
     assert shown.options == (("mnist",), ("--arch", "tiny"), ("--width", "7"), ("--epochs", "1"))
     assert usage.shown(program, tmp_path, "python other.py mnist") == usage.shown(program, tmp_path)
+
+
+def test_a_shell_script_calls_the_program_where_nothing_else_does(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "small.sh").write_text(
+        "name=small\npython -u train.py \\\n  cifar \\\n  --arch tiny \\\n  --resume $name\n"
+    )
+    shown = usage.shown(Source.from_bytes(PARSER.encode(), "train.py"), tmp_path)
+    assert shown is not None
+    assert (shown.where, shown.options) == ("small.sh, line 2", (("cifar",), ("--arch", "tiny")))
+
+
+def test_a_number_that_is_asked_for_is_none_of_the_words_that_its_name_suggests(tmp_path: Path) -> None:
+    program = "import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--is_training', type=int, required=True)\nparser.parse_args()\n"
+    case = Case(Source.from_bytes(program.encode(), "train.py"), (), lambda name: True, folder=tmp_path)
+    given = [step.scaffold.arguments for step in command_line.steps(case) if isinstance(step, EditStep)]
+    assert given == [("--is_training", "1")]

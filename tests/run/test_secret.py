@@ -19,7 +19,7 @@ SECRET = [
 ]  # fmt: skip
 FINE = [
     "train.csv", "keyboard.py", "monkey.csv", "tokenizer.json", "tokens_of_text.csv", "added_tokens.json", "environment.yml",
-    "special_tokens_map.json", "keypoints.npy", "env.py", "models", "git.py", "tokenization.py", "data", "key_value.py",
+    "special_tokens_map.json", "keypoints.npy", "env.py", "models", "git.py", "tokenization.py", "token.py", "data", "key_value.py",
 ]  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
         return Known(written[1], f"line {line}: an example of it"), ""
     known = value_of(case, name.replace("-", "_"))
     if numeric is not None:
-        return known or Known(
+        return (known if known is not None and _NUMBER.fullmatch(known.code) else None) or Known(
             numeric, f"a guess: nothing tells it but that it is a number (line {kind.lineno if kind else 1})"
         ), ""
     if _FOLDER.search(name):

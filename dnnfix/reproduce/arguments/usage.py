@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from dnnfix.reproduce.readmes import readmes
+from dnnfix.reproduce.readmes import readmes, scripts
 from dnnfix.source.program import Source, once
 
 _COMMAND = re.compile(
@@ -40,6 +40,7 @@ class Shown:
     line: int = 1
     """The line of the program that shows it, or the first."""
     by_readme: bool = False
+    """Whether a README or a script shows it, for everybody."""
 
     def gives(self, word: str) -> bool:
         """Whether it has an option of that name."""
@@ -56,7 +57,7 @@ def shown(source: Source, folder: Path | None = None, said: str = "") -> Shown |
     """The first command line that is shown for a program in a folder, without what no run can have; `None` where there is none.
 
     A report of which `said` is the text is asked first, for a command that starts this file. Then the program's own text is: of several
-    programs that are started there, the one of this file's name is meant, or else the only one. Last are the READMEs around it.
+    programs that are started there, the one of this file's name is meant, or else the only one. Last are the READMEs around it, and shell scripts.
     """
     own = PurePosixPath(source.path).name
     if folder is not None and (command := _starting(folder / own, said)) is not None:
@@ -74,8 +75,8 @@ def shown(source: Source, folder: Path | None = None, said: str = "") -> Shown |
 
 
 def _shown_by_readmes(name: str, folder: Path) -> Shown | None:
-    """The first command that the READMEs show for the program of that name in a folder; files that it names and that are not there are left out."""
-    for path, text in readmes(folder):
+    """The first command that the READMEs and shell scripts show for the program of that name in a folder, without files that are not there."""
+    for path, text in (*readmes(folder), *scripts(folder)):
         command = _starting(folder / name, text)
         if command is not None:
             options = command.options((folder, path.parent))
