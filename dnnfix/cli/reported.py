@@ -98,10 +98,17 @@ def _suspect(report: Reported, repository: Path, finder: Finder, console: Consol
             progress=progress,
         )
     suspects = {os.path.join(repository, suspect.path): suspect for suspect in located.files}
-    programs = (path for path in suspects if os.path.basename(path) != "setup.py")
-    about_models = [path for path in programs if is_about_models(read(path)[0])]
+    about_models = [path for path in suspects if _may_show_it(path)]
     paths = tuple(about_models[:TRIED])
     for path in paths:
         suspect = suspects[path]
         console.remark(f"{path}: suspect ({100 * suspect.share:.0f} %): {'; '.join(suspect.reasons[:2])}")
         yield from (replace(one, suspected_with=paths) for one in finder.programs([path], ""))
+
+
+def _may_show_it(path: str) -> bool:
+    """Whether a file is about models, and no script that installs them."""
+    try:
+        return os.path.basename(path) != "setup.py" and is_about_models(read(path)[0])
+    except InputError:  # an empty file
+        return False

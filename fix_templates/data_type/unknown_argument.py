@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from dnnfix.api import (
     Crash,
@@ -93,6 +94,10 @@ class UnknownArgument(CrashTemplate):
         if renamed and "argument" in crash.message.lower() and _spoken_of(crash.message, renamed, asked):
             ways += _parameter_renamed(subject, call, renamed)
             ways.append(_named(asked.site, renamed, 0.85))
+        if not asked.own:  # what a library refuses here it refuses everywhere
+            ways = [
+                (title, (*edits, *_in_other_calls(subject.source, call, edits)), prior) for title, edits, prior in ways
+            ]
         if ways:
             lacking = unknown or tuple(renamed)
             missing = f": it has no parameter {', '.join(f'`{word}`' for word in lacking)}" if lacking else ""
@@ -121,6 +126,12 @@ from torch import nn
 optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 net(torch.ones(2, 4)).sum().backward()
 optimizer.step()
+
+=== example: in all calls of it
+from torch import nn
+
+- net = nn.Sequential(nn.Linear(4, 4, use_bias=False), nn.ReLU(), nn.Linear(4, 1, use_bias=True))
++ net = nn.Sequential(nn.Linear(4, 4, bias=False), nn.ReLU(), nn.Linear(4, 1, bias=True))
 
 === example: a parameter that is misspelt itself
 import torch
@@ -216,6 +227,18 @@ def _named(site: Site, names: Mapping[str, str], prior: float) -> _Way:
     """The call with renamed arguments."""
     edits: tuple[Edit, ...] = tuple(RenameArgument(site, given, name) for given, name in names.items())
     return f"Rename {', '.join(names)} to {', '.join(names.values())}", edits, prior
+
+
+def _in_other_calls(source: Source, call: ast.Call, edits: Sequence[Edit]) -> Iterator[Edit]:
+    """The same for the keywords that other calls of the same function give."""
+    function = ast.unparse(call.func)
+    for other in source.all_calls:
+        if other is call or ast.unparse(other.func) != function:
+            continue
+        given = {keyword.arg for keyword in other.keywords}
+        for edit in edits:
+            if isinstance(edit, RenameArgument) and edit.old in given and edit.new not in given:
+                yield replace(edit, site=source.site(other))
 
 
 def _of_library(subject: Subject, asked: Refusal, call: ast.Call, unknown: tuple[str, ...]) -> Iterator[_Way]:
