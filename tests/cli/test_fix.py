@@ -75,7 +75,9 @@ def stage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """Makes the pipeline answer with these patches for `a.py`."""
 
     def made(*patches: Patch) -> Path:
-        monkeypatch.setattr(pipeline, "suggest_file", lambda raw, path, settings, progress, log: report(path, *patches))
+        monkeypatch.setattr(
+            pipeline, "suggest_file", lambda raw, path, settings, progress, log, said: report(path, *patches)
+        )
         (folder / "a.py").write_bytes(BEFORE)
         return folder / "a.py"
 
@@ -226,7 +228,7 @@ def test_a_choice_is_for_the_person(call: Call, stage: Stage, monkeypatch: pytes
 def test_changed_meanwhile(call: Call, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     file = stage(*BOTH)
 
-    def slow(raw: bytes, path: str, *rest: object, log: object) -> FileReport:
+    def slow(raw: bytes, path: str, *rest: object, log: object, said: str) -> FileReport:
         file.write_bytes(b"# mine\n" + BEFORE)
         return report(path, *BOTH)
 
@@ -241,7 +243,7 @@ def test_standard_input_goes_to_standard_output(stage: Stage, call: Call, monkey
     stage(*BOTH)
     raw = BEFORE.replace(b"# \xe9", b"#")
 
-    def answer(given: bytes, path: str, *rest: object, log: object) -> FileReport:
+    def answer(given: bytes, path: str, *rest: object, log: object, said: str) -> FileReport:
         assert given == raw
         return report(path, *BOTH)
 
@@ -264,7 +266,7 @@ def test_interrupted_reports_what_is_known(call: Call, stage: Stage, monkeypatch
     file = stage(*BOTH)
     (file.parent / "b.py").write_bytes(BEFORE)
 
-    def interrupted(raw: bytes, path: str, *rest: object, log: object) -> FileReport:
+    def interrupted(raw: bytes, path: str, *rest: object, log: object, said: str) -> FileReport:
         if path == "b.py":
             raise KeyboardInterrupt
         return report(path, *BOTH)

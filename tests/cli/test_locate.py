@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dnnfix import pipeline
+from dnnfix.records import FileReport
 from tests.cli.programs import Call
 from tests.locate.conftest import FILES, commit
 
@@ -275,3 +277,21 @@ def test_a_shallow_clone_and_a_cache_that_cannot_be_written_are_said_and_used(
     (folder / "file").write_text("")
     said = call("locate", "--report", "report.md", "shallow", "--cache-dir", "file/cache", "--top", "1", "--isolated")
     assert said.code == 0 and "cloned without all of its history" in said.out and "shop/loss.py" in said.out, said.err
+
+
+def test_what_a_report_says_is_heard_of_its_suspects(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: dict[str, str] = {}
+
+    def suggest_file(raw: bytes, path: str, *rest: object, log: object, said: str) -> FileReport:
+        heard[path] = said
+        return FileReport(path)
+
+    monkeypatch.setattr(pipeline, "suggest_file", suggest_file)
+    (folder / "issue.md").write_text(
+        "# train.py and setup.py stop\n\nI call it by\n\n```shell\npython train.py --width 3\n```\n"
+    )
+    (folder / "train.py").write_text("import torch\n\ntorch.nn.Linear(2, 1)\n")
+    (folder / "setup.py").write_text("import torch\nfrom setuptools import setup\n\nsetup()\n")
+    (folder / "train_all.py").write_text("")
+    assert call("suggest", "--report", "issue.md", ".", "--isolated").code == 0
+    assert list(heard) == ["train.py"] and "python train.py --width 3" in heard["train.py"]

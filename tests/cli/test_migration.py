@@ -37,7 +37,9 @@ labels = to_categorical([0, 1])
 def repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two old modules that no run reaches, and one of today."""
     monkeypatch.setattr(
-        pipeline, "suggest_file", lambda raw, path, settings, progress, log: pipeline.check_file(raw, path, settings)
+        pipeline,
+        "suggest_file",
+        lambda raw, path, settings, progress, log, said: pipeline.check_file(raw, path, settings),
     )
     (folder / "old.py").write_text(OLD)
     (folder / "more").mkdir()
@@ -83,7 +85,7 @@ def test_what_is_left_in_a_module_beside_the_program_is_listed_once(
     monkeypatch.setattr(
         pipeline,
         "suggest_file",
-        lambda raw, path, settings, progress, log: replace(
+        lambda raw, path, settings, progress, log, said: replace(
             checked(raw, path, settings), modules=beside if path == "main.py" else {}
         ),
     )
