@@ -104,6 +104,23 @@ class Net(nn.Module):
 -         return self.out(a)
 +         return self.out(b)
 
+=== example: a branch is joined with itself
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.both = nn.Linear(4, 4)
+        self.out = nn.Linear(4, 3)
+
+    def forward(self, x):
+        mean, high = x - x.mean(), x - x.amax()
+        mean = self.both(mean)
+        high = self.both(high)
+-         return self.out(torch.sigmoid(mean + mean))
++         return self.out(torch.sigmoid(mean + high))
+
 === example: the model ends before its last layer
 from keras.applications import VGG16
 from keras.layers import Dense, GlobalAveragePooling2D
@@ -155,6 +172,9 @@ def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...
     if not isinstance(statement, ast.Assign):
         return None
     source, name = subject.source, str(finding.evidence["name"])
+    if (doubled := _doubled(subject, statement)) is not None:
+        title = f"Join `{doubled.id}` with `{name}`, and not with itself"
+        return title, (Replace(source.site(doubled), name),), 0.9
     own = _given(statement)
     _, rebound = graph.next_use(source, statement, statement.targets[0])
     after = [each for each in _layer_calls(subject) if each.lineno > statement.lineno]
@@ -260,3 +280,30 @@ def _returns(subject: Subject, statement: ast.stmt) -> Iterator[ast.Name]:
     for node in within(where, ast.Return) if where is not None else ():
         if isinstance(node.value, ast.Name) and node.lineno > statement.lineno:
             yield node.value
+
+
+def _doubled(subject: Subject, statement: ast.Assign) -> ast.Name | None:
+    """The second mention of a name that is joined with itself further on, where it holds what the same layer made of something else."""
+    source, made = subject.source, statement.value
+    home = source.enclosing(statement, ast.FunctionDef) or source.tree
+    layer = ast.unparse(made.func) if isinstance(made, ast.Call) else ""
+    twins = {
+        target.id
+        for each in within(home, ast.Assign)
+        for target in each.targets
+        if each is not statement and isinstance(each.value, ast.Call) and isinstance(target, ast.Name)
+        if ast.unparse(each.value.func) == layer
+    }
+    for joined in within(home, ast.BinOp, ast.List, ast.Tuple):
+        match joined:
+            case ast.BinOp(op=ast.Add(), left=ast.Name(id=one), right=ast.Name(id=other) as last):
+                pass
+            case ast.List(elts=[ast.Name(id=one), ast.Name(id=other) as last]):
+                pass
+            case ast.Tuple(elts=[ast.Name(id=one), ast.Name(id=other) as last]):
+                pass
+            case _:
+                continue
+        if one == other and one in twins and joined.lineno > statement.lineno:
+            return last
+    return None
