@@ -128,7 +128,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("dataset")
 parser.add_argument("--arch", required=True)
 parser.add_argument("--epochs", type=int, default=2)
-parser.add_argument("--width", type=int, required=True)
+parser.add_argument("--width", type=int, required=True, default=5)
 parser.add_argument("--resume")
 args = parser.parse_args()
 """

@@ -86,14 +86,19 @@ def _parses(source: Source) -> bool:
 
 def _shown(case: Case, shown: usage.Shown) -> Iterator[EditStep]:
     """The words of a command line that is shown, as far as the parser knows them; of a README no numbers that have a default."""
-    known = {name for call in method_calls(case.source, "add_argument") for name in strings(call.args)}
+    asked = [
+        (strings(call.args), keyword_value(call, "required")) for call in method_calls(case.source, "add_argument")
+    ]
+    known = {name for names, _ in asked for name in names}
+    required = {name for names, is_required in asked for name in names if is_true(is_required)}
     of_classes = parsed_classes.classes(case.source)
     defaults = options.defaults(case.source) if shown.by_readme else {}
     for option in shown.options:
-        default = defaults.get(read_as(option[0].split("=")[0]))
-        if not options.is_nothing(default) and _NUMBER.fullmatch(option[-1].rpartition("=")[2]):
+        name, value = option[0].split("=")[0], option[-1].rpartition("=")[2]
+        has_one = name not in required and not options.is_nothing(defaults.get(read_as(name)))
+        if has_one and _NUMBER.fullmatch(value):
             continue
-        if of_classes or not known or option[0].split("=")[0] in known or not option[0].startswith("-"):
+        if of_classes or not known or name in known or not name.startswith("-"):
             yield _given(option, Known("", f"{shown.where}: the command line that is shown"), shown.line)
     if of_classes:
         why = "a command line that is shown may be older than the classes"
