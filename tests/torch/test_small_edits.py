@@ -652,6 +652,11 @@ def test_it_repairs_a_module_beside_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_name_that_only_annotations_have_is_not_exchanged_for_another(tmp_path: Path) -> None:
+    program = "import torch\nfrom kinds import Tensor\n\n\ndef twice(x: Tensor) -> Tensor:\n    return x * 2\n\n\nprint(twice(torch.ones(2)))\n"
+    assert not offered(program, tmp_path, **{"kinds.py": "tensor_id = int\n"})
+
+
 def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
     text = "import numpy as np\n\nlosses = [np.float(1), np.float(3)]\nprint(np.mean(losses / 2))\n"
     patches = accepted(text, tmp_path, rules=("DNF501",))

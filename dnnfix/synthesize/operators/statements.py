@@ -163,6 +163,27 @@ def _is_data_set(scene: Scene, node: ast.Expr) -> bool:
     return told is not None and told.kind.startswith(DATA_SETS)
 
 
+def _is_annotation(scene: Scene, node: ast.AST) -> bool:
+    """Whether an expression is, or is a part of, an annotation of a parameter, a result or a name."""
+    source = scene.subject.source
+    above = source.parent(node)
+    while isinstance(above, ast.expr):
+        node, above = above, source.parent(above)
+    match above:
+        case ast.arg():
+            return True
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return node is above.returns
+        case ast.AnnAssign():
+            return node is above.annotation
+    return False
+
+
+def _plain(name: str) -> str:
+    """A name without capitals and underscores."""
+    return name.replace("_", "").lower()
+
+
 def _without_target(scene: Scene, node: ast.stmt) -> Iterator[Change]:
     """`x = x.append(y)` as `x.append(y)`: what changes an object gives nothing back."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
@@ -180,7 +201,10 @@ def _imported(scene: Scene, node: ast.ImportFrom) -> Iterator[Change]:
         uses = [n for n in scene.subject.source.nodes(ast.Name) if n.id == name]
         if not uses:
             yield Change((_line(scene, node, name, None),), f"Leave out the import of {name}", "import")
+        at_work = any(not _is_annotation(scene, use) for use in uses)
         for other, less in ranked(name, [near for near, _ in scene.near])[:NEAR]:
+            if not at_work and _plain(other) != _plain(name):
+                continue  # no run could tell whether it is the one that was meant
             edits: list[Edit] = [_line(scene, node, name, other)]
             edits += [Replace(scene.site(use), other) for use in uses]
             yield Change(tuple(edits), f"Import {other} for {name}", "import", less)
