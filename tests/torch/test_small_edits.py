@@ -654,7 +654,8 @@ def test_it_repairs_a_module_beside_the_program(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_name_that_only_annotations_have_is_not_exchanged_for_another(tmp_path: Path) -> None:
     program = "import torch\nfrom kinds import Tensor\n\n\ndef twice(x: Tensor) -> Tensor:\n    return x * 2\n\n\nprint(twice(torch.ones(2)))\n"
-    assert not offered(program, tmp_path, **{"kinds.py": "tensor_id = int\n"})
+    (tmp_path / "kinds.py").write_text("tensor_id = int\n")
+    assert not offered(program, tmp_path)
 
 
 def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
