@@ -73,6 +73,7 @@ def test_a_report_without_code_is_refused(text: str) -> None:
         ("ValueError: Input 0 of layer dense is incompatible with the layer", BlockKind.TRACEBACK),
         ("loss: 0.3 accuracy: 0.9\nloss: 0.2 accuracy: 0.95", BlockKind.LOG),
         ("<div>\n", BlockKind.LOG),
+        ("Net (\n  (layer): Linear (1 -> 1)\n)", BlockKind.LOG),
         ("tensor([[0., 2.],\n        [2., 0.]], grad_fn=<MulBackward0>)", BlockKind.LOG),
         ("tensor([0., 0., 2.])\ntensor(1.5)", BlockKind.LOG),
     ],

@@ -105,6 +105,8 @@ _LOG = re.compile(
 _SHELL = re.compile(
     r"^\s*(?:\$|>(?!>)|%|#)?\s*(?:pip3?|conda|python3?|sudo|apt(?:-get)?|git|nvidia-smi|docker)\s", re.MULTILINE
 )
+_PRINTED_NETWORK = re.compile(r"^\s*\(\w+\): [A-Z]\w* ?\(", re.MULTILINE)
+"""A line of what torch prints of a network: `(fc1): Linear(…)`."""
 _SHELL_WORDS = ("bash", "sh", "shell", "console", "cmd", "powershell", "zsh")
 _CODE_WORDS = ("python", "py", "python3", "ipython", "pycon")
 
@@ -120,6 +122,8 @@ def kind_of(text: str, info: str) -> BlockKind:
         return BlockKind.TRACEBACK
     if language in _SHELL_WORDS:
         return BlockKind.SHELL
+    if _PRINTED_NETWORK.search(text):
+        return BlockKind.LOG
     if _is_code(text):
         return BlockKind.PROGRAM
     if _ERROR.match(text.strip()):
