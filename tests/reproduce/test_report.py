@@ -65,6 +65,16 @@ def test_a_report_without_code_is_refused(text: str) -> None:
         report.read(text, "bug.md")
 
 
+def test_the_part_that_matters_shown_first_is_no_part_of_the_program() -> None:
+    part = "with torch.no_grad():\n    w = w - lr * w.grad\nprint(w)\n"
+    whole = "import torch\n\nw = torch.ones(2, requires_grad=True)\nw.sum().backward()\nlr = 0.1\nwith torch.no_grad():\n    w = w - lr * w.grad\n"
+    assert (
+        report.read(f"```\n{part}```\n\nAll of it:\n\n```\n{whole}```\n", "issue.md").program.strip() == whole.strip()
+    )
+    after = report.read(f"```\n{whole}```\n\n```\n{part}```\n", "issue.md").program
+    assert "print(w)" in after
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -13,6 +13,7 @@ from enum import StrEnum
 from html import unescape
 
 from dnnfix.errors import InputError
+from dnnfix.reproduce.reports.fragments import lacking_names
 from dnnfix.source.parse import Unparsable
 from dnnfix.source.parsing import recover
 
@@ -44,9 +45,10 @@ class BugReport:
 
     @property
     def program(self) -> str:
-        """The code of the report as one program; a block that another one holds already is left out."""
+        """The code of the report as one program, without blocks that another one holds already, or that a longer and whole one follows."""
         programs = [block.text for block in self.blocks if block.kind is BlockKind.PROGRAM]
         kept = [text for i, text in enumerate(programs) if not _held(text, programs[:i] + programs[i + 1 :])]
+        kept = [text for i, text in enumerate(kept) if not _shown_before(text, kept[i + 1 :])]
         return "\n\n".join(text.strip("\n") for text in kept) + "\n"
 
     @property
@@ -172,6 +174,12 @@ def _held(text: str, others: list[str]) -> bool:
         if len(known) > len(lines) and sum(line in known for line in lines) >= 0.9 * len(lines):
             return True
     return False
+
+
+def _shown_before(text: str, later: list[str]) -> bool:
+    """Whether a block lacks names, and a longer one that lacks none comes after it: the part that matters, shown first."""
+    longer = [other for other in later if other.count("\n") > text.count("\n")]
+    return bool(longer) and bool(lacking_names(text)) and any(lacking_names(other) == () for other in longer)
 
 
 _LAST = re.compile(
