@@ -97,7 +97,8 @@ def spots(scene: Scene) -> list[Spot]:
             if number < 2 and isinstance(node, ast.Name):
                 found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in _done_for_nothing(source, node)]
             if told is not None and (told.kind == NOTHING or f"'{told.kind}' object" in scene.message):
-                given = [source.statement_of(value) for value in definitions(source, node)]
+                owner = node.value if isinstance(node, ast.Attribute) and node.attr == "grad" else node
+                given = [source.statement_of(value) for value in definitions(source, owner)]
                 found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in given]
     for frame in scene.past:
         left_at = None if frame.path else source.places.node_at(frame.statement)

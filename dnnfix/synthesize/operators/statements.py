@@ -31,6 +31,10 @@ FURTHER = 12
 ALL_OF_BLOCK = 0.2
 """What it gains to keep all that was thrown away of one object: who forgets it once, does so again."""
 
+GRADIENT = re.compile(r"\.grad\b")
+UPDATED = 2.0
+"""What it gains to change a weight in place by its gradient."""
+
 WITHOUT_EFFECT = 0.8
 """What it gains to keep what a method gave that changes nothing: to call it has no other sense."""
 
@@ -58,6 +62,7 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
     elif spot.role is Role.DEFINITION:
         yield from _unpacked(scene, node)
         yield from _without_target(scene, node)
+        yield from _in_place(scene, node)
     else:
         yield from beginnings.changes(scene, node)
         yield from _moved(scene, spot)
@@ -182,6 +187,19 @@ def _is_annotation(scene: Scene, node: ast.AST) -> bool:
 def _plain(name: str) -> str:
     """A name without capitals and underscores."""
     return name.replace("_", "").lower()
+
+
+def _in_place(scene: Scene, node: ast.stmt) -> Iterator[Change]:
+    """`w = w - step` as `w -= step`, where `w.grad` is `None`: what is computed anew is no weight any more, and has no gradient."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.BinOp(left=ast.Name(id=left), op=ast.Add() | ast.Sub() as op, right=step),
+        ) if name == left and GRADIENT.search(scene.code(step)):
+            sign = "+" if isinstance(op, ast.Add) else "-"
+            code = f"{name} {sign}= {scene.code(step)}"
+            edit = ReplaceLines(scene.site(node), " " * node.col_offset + code)
+            yield Change((edit,), f"Write {code}", "in place", UPDATED)
 
 
 def _without_target(scene: Scene, node: ast.stmt) -> Iterator[Change]:
