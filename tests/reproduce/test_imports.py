@@ -290,3 +290,17 @@ def test_a_package_that_is_used_or_that_names_environments_is_missed() -> None:
 def test_the_type_of_theanos_floats_is_known(run_in: Run) -> None:
     program = "import numpy as np\nimport theano\nprint(np.zeros(2, dtype=theano.config.floatX).dtype)\n"
     assert ran(run_in, program).printed == "float32\n"
+
+
+def test_a_report_tells_which_framework_is_meant() -> None:
+    snippet = case_of("model = Sequential()\nmodel.add(LSTM(4))\n")
+    assert any(isinstance(step, Gap) for step in imports.steps(snippet))
+    told = [
+        step.what
+        for step in imports.steps(replace(snippet, said="With Keras I stack layers."))
+        if isinstance(step, EditStep)
+    ]
+    assert told == [
+        "Sequential is imported: from keras.models import Sequential",
+        "LSTM is imported: from keras.layers import LSTM",
+    ]

@@ -80,7 +80,7 @@ def _meaning(case: Case, name: Undefined) -> str | None:
     source = case.source
     if name.name in conventions.OLD_NAMES or misspelt(name.name, bound_names(source) - {name.name}):
         return None
-    target = names.usual(name.name, source.frameworks or _spoken(source), foreign_stars=False)
+    target = names.usual(name.name, source.frameworks or _spoken(source, case.said), foreign_stars=False)
     if target is None:
         target = conventions.NAMES.get(name.name)
         if target is not None and name.name in conventions.TORCH_ONLY and "torch" not in source.frameworks:
@@ -93,11 +93,13 @@ def _meaning(case: Case, name: Undefined) -> str | None:
     return _at_home(source, target) if target is not None else None
 
 
-def _spoken(source: Source) -> frozenset[str]:
-    """The framework that a snippet without any import speaks of, by the methods that it calls."""
+def _spoken(source: Source, said: str) -> frozenset[str]:
+    """The framework that a snippet without any import speaks of, by the methods that it calls, else by what a report says of it."""
     called = {node.attr for node in source.nodes(ast.Attribute)}
     keras = bool(called & {"compile", "fit", "predict", "evaluate", "fit_generator"})
     torch = bool(called & {"backward", "zero_grad", "parameters", "state_dict", "cuda"})
+    if not keras and not torch:
+        keras, torch = "keras" in said.lower(), "torch" in said.lower()
     return frozenset(["torch"] if torch and not keras else ["keras"] if keras and not torch else [])
 
 
@@ -113,7 +115,7 @@ def _ambiguous(case: Case, name: Undefined) -> Iterator[Gap]:
     """What is missing where two frameworks have the name and the program speaks of both, or of neither."""
     torch = names.usual(name.name, frozenset(["torch"]), False)
     keras = names.usual(name.name, frozenset(["keras"]), False)
-    spoken = case.source.frameworks or _spoken(case.source)
+    spoken = case.source.frameworks or _spoken(case.source, case.said)
     if torch and keras and names.usual(name.name, spoken, False) is None:
         yield Gap(f"nothing binds {name.name}; it may be {torch} or {keras}: add the import that was meant", name.line)
 

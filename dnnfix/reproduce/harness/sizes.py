@@ -72,7 +72,7 @@ _USUAL: tuple[tuple[str, str], ...] = (
     (r"pool_?size|pooling", "2"),
     (r"(?:img|image|input|im|crop|patch|frame)?_?(?:rows|cols|columns|height|width|hw|h|w)|(?:img|image|im|crop|input_image)_?(?:size|dim|shape|sz|res)|resolution", "32"),
     (r"patch_size", "4"),
-    (r"(?:n|num|nb|number_of|num_input|input)?_?(?:in(?:put)?|features?|feats?|feat|inputs|attributes|vars|variables|in_feat\w*)_?(?:dims?|size|features|len|length|num|units|nodes|feats?|count)?|x_dim|obs_dim|state_(?:dim|size)|nfeat|n_?in|n_?features|n_?inputs|data_dim|inp(?:ut)?|in_size|num_inputs|in_feats", "16"),
+    (r"(?:n|num|nb|number_of|num_input|input)?_?(?:in(?:put)?|features?|feats?|feat|inputs|attributes|vars|variables|in_feat\w*)_?(?:dims?|size|features|len|length|num|units|nodes|feats?|count)?|x_dim|obs_dim|state_(?:dim|size)|nfeat|n_?in|n_?features|n_?inputs|data_dim|inp(?:ut)?|in_size|num_inputs|in_feats|(?:feature_?)?vec(?:tor)?_?(?:size|dims?|len|length)", "16"),
     (r"action_(?:dim|size|space)|n_actions|num_actions", "4"),
     (r"(?:n|nb|num|number_of)_?(?:samples|examples|data|train|images|sequences|points|train_samples)|sample_size|data_size|n_?data", "200"),
     # switches
