@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from dnnfix.run.visible import offered, repository_of
@@ -11,6 +12,8 @@ LONGEST = 2**18
 """Bytes of a README that are read."""
 MOST = 6
 """READMEs that are read for one program."""
+TOGETHER = 6
+"""Blocks of a README that are taken for one program."""
 MOST_SCRIPTS = 40
 """Shell scripts below a program's folder that are read."""
 
@@ -28,8 +31,7 @@ def readmes(folder: Path) -> Iterator[tuple[Path, str]]:
             names = []
         for path in names[: MOST - found]:
             found += 1
-            with path.open("rb") as file:
-                yield path, file.read(LONGEST).decode("utf-8", "replace")
+            yield path, _text(path)
         if place == repository:
             return
 
@@ -37,11 +39,11 @@ def readmes(folder: Path) -> Iterator[tuple[Path, str]]:
 def scripts(folder: Path) -> Iterator[tuple[Path, str]]:
     """The shell scripts in a folder (absolute) and right below it, each with its text: `scripts/cifar.sh`."""
     repository = repository_of(folder)
-    found = [path for pattern in ("*.sh", "*/*.sh", "*/*/*.sh") for path in sorted(folder.glob(pattern))]
+    patterns = ("*.sh", "*/*.sh", "*/*/*.sh")
+    found = [path for pattern in patterns for path in sorted(islice(folder.glob(pattern), MOST_SCRIPTS))]
     for path in found[:MOST_SCRIPTS]:
         if path.is_file() and offered(repository, path):
-            with path.open("rb") as file:
-                yield path, file.read(LONGEST).decode("utf-8", "replace")
+            yield path, _text(path)
 
 
 def examples(folder: Path) -> Iterator[tuple[Path, int, str]]:
@@ -53,13 +55,22 @@ def examples(folder: Path) -> Iterator[tuple[Path, int, str]]:
     from dnnfix.reproduce.reports.report import BlockKind, parsed
 
     for path, text in readmes(folder):
-        before = ""
+        before: list[str] = []
         for block in parsed(text).blocks:
             if block.kind is BlockKind.PROGRAM:
-                before += f"{block.text}\n"
-                whole = next((code for code in (block.text, before) if lacking_names(code) == ()), None)
+                before = [*before, block.text][-TOGETHER:]
+                whole = next((code for code in (block.text, "\n".join(before)) if lacking_names(code) == ()), None)
                 if whole is not None:
                     yield path, block.line, whole
+
+
+def _text(path: Path) -> str:
+    """The text of a file; empty where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LONGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _is_readme(path: Path) -> bool:

@@ -116,7 +116,7 @@ README = """# A classifier
 ```bash
 $ pip install -r requirements.txt
 $ python other.py --lr 1
-$ python tools/train.py cifar --arch small --epochs 300 --resume runs/last.pth --config settings.json
+$ python tools/train.py cifar --arch small --epochs 300 --resume last.pth --config settings.json
 ```
 """
 

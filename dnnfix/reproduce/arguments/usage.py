@@ -21,7 +21,7 @@ _CONTINUED = re.compile(r"\\[ \t]*\n[ \t]*#?[ \t]*")
 _UNKNOWN = re.compile(r"[<>{}$|&;`]|^\.\.\.$|path/to|\byour?[_-]|^(?:-h|--help|--version)$", re.IGNORECASE)
 """What a word has that stands for another one, belongs to the shell, or only has the program tell of itself."""
 
-_IS_FILE = re.compile(r"/|\\.[A-Za-z]\w{1,4}$")
+_IS_FILE = re.compile(r"/|\.[A-Za-z]\w{1,4}$")
 """What is in a word that names a file or folder."""
 
 _ELSEWHERE = re.compile(
