@@ -559,8 +559,10 @@ REPAIRED = {
         "steps = rows.shape[1]",
     ),
     "a weight that is computed anew": (
-        "import torch\n\nx, y = torch.arange(4.0), 2 * torch.arange(4.0)\nw = torch.zeros(1, requires_grad=True)\nfor _ in range(20):\n"
-        "    loss = ((w * x - y) ** 2).mean()\n    loss.backward()\n    with torch.no_grad():\n        w = w - 0.01 * w.grad\n    w.grad.zero_()\n",
+        (
+            "import torch\n\nx, y = torch.arange(4.0), 2 * torch.arange(4.0)\nw = torch.zeros(1, requires_grad=True)\nfor _ in range(20):\n"
+            "    loss = ((w * x - y) ** 2).mean()\n    loss.backward()\n    with torch.no_grad():\n        w = w - 0.01 * w.grad\n    w.grad.zero_()\n"
+        ),
         "w -= 0.01 * w.grad",
     ),
 }
