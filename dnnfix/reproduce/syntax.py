@@ -71,11 +71,6 @@ def named(source: Source, name: str) -> list[ast.Name]:
     return [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
 
 
-def method_calls(source: Source, *names: str) -> list[ast.Call]:
-    """The calls of methods of these names, whoever has them."""
-    return [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and call.func.attr in names]
-
-
 def call_of(source: Source, node: ast.AST) -> ast.Call | None:
     """The call whose function an expression is."""
     above = source.parent(node)

@@ -200,8 +200,9 @@ def _guesses(scene: Scene) -> list[Guess]:
         worked = WORKED * _held_others(scene, place)
         tested = place.role is Role.DEFINITION and _is_tested(scene, place.node)
         evading = EVADING * (tested or _chooses(scene, place.node))
+        owner_of_set = _is_owner_of_set(scene, place.node)
         for operator in operators():
-            if operator.name != "names" and _is_owner_of_set(scene, place.node):
+            if owner_of_set and operator.name != "names":
                 continue
             less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
             less += worked if operator.name in CONVERTING else 0.0

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
+from dnnfix.detect.loops.training_loop import method_calls
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold, Site
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.syntax import method_calls, string, tests_around
+from dnnfix.reproduce.syntax import string, tests_around
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.loops.training_loop import method_calls
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import paths
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.syntax import method_calls, string
+from dnnfix.reproduce.syntax import string
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from dnnfix.detect.loops.training_loop import method_calls
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import clues, input_operations
@@ -25,7 +26,7 @@ from dnnfix.reproduce.harness.construct import (
     returns_model,
 )
 from dnnfix.reproduce.harness.unused import FRAMEWORKS, TRAINING, is_active, leads_to, roots, unreached
-from dnnfix.reproduce.syntax import assigned, method_calls
+from dnnfix.reproduce.syntax import assigned
 from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
 from dnnfix.source.public_names import words

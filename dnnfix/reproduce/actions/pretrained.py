@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.loops.training_loop import method_calls
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
 from dnnfix.reproduce.arguments import options
 from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import clues
-from dnnfix.reproduce.syntax import assigned, given, method_calls, named, string, strings, tests_around
+from dnnfix.reproduce.syntax import assigned, given, named, string, strings, tests_around
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt

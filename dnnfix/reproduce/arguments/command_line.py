@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from dnnfix.detect.loops.training_loop import method_calls
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.arguments import asked, choices, options, parsed_classes, usage
 from dnnfix.reproduce.arguments.choices import says_train
@@ -16,7 +17,7 @@ from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.standins.hub_sets import made_known_set
-from dnnfix.reproduce.syntax import method_calls, named, string, strings
+from dnnfix.reproduce.syntax import named, string, strings
 from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source
 from dnnfix.source.public_names import words
