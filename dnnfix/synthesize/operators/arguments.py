@@ -12,7 +12,7 @@ from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.network.facts import signature
 from dnnfix.records import Edit, FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.synthesize.operators.change import NUMBER, Change, call_of
-from dnnfix.synthesize.operators.names import GOOD, NEAR, alike, ranked
+from dnnfix.synthesize.operators.names import GOOD, NEAR, alike, plain, ranked
 from dnnfix.synthesize.scene import Parameter, Scene, Told
 from dnnfix.synthesize.slices import Place, Role
 
@@ -298,7 +298,7 @@ def _values(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Itera
             continue
         for other, form in _others(parameter, value.value):
             title = f"Set {name} to {other}" if name else f"Take {other} for {scene.code(value)}"
-            said = NAMED * (form == "flag" and _plain(name) in _plain(scene.message))
+            said = NAMED * (form == "flag" and plain(name) in plain(scene.message))
             if (
                 form == "flag" and f"{name}={value.value!r}" in scene.message
             ):  # what else it asks for is missing, and it is meant
@@ -308,11 +308,6 @@ def _values(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Itera
             sites = [scene.site(v) for v in alike if isinstance(v, ast.Constant) and v.value is value.value]
             if said > 0 and len(sites) > 1:
                 yield Change(tuple(Replace(site, other) for site in sites), f"{title} everywhere", form, said)
-
-
-def _plain(text: str) -> str:
-    """A text without what separates words: `inplace`, `in_place` and `in-place` are one."""
-    return re.sub(r"[-_ ]", "", text).lower()
 
 
 def _missing(scene: Scene, call: ast.Call) -> Iterator[Change]:
@@ -414,7 +409,7 @@ def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         for value in _instead(parameter):
             edit = SetArgument(site, parameter.name, value)
             group = _group(parameter)
-            said = NAMED * (group == "flag" and _plain(parameter.name) in _plain(scene.message))
+            said = NAMED * (group == "flag" and plain(parameter.name) in plain(scene.message))
             yield Change((edit,), f"Set {parameter.name} to {value}", f"add {group}", said)
         if parameter.default == "None" and set(parameter.name.split("_")) & COUNTED:
             for size in dict.fromkeys(int(text) for text in NUMBER.findall(scene.message)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -286,6 +287,11 @@ def ranked(name: str, known: Iterable[str]) -> list[tuple[str, float]]:
 def _is_far(name: str, other: str, likeness: float) -> bool:
     """Whether a name is another word rather than a slip of the keys."""
     return likeness < GOOD and slips(name.lower(), other.rpartition(".")[2].lower()) > 1
+
+
+def plain(text: str) -> str:
+    """A text without what separates words: `inplace`, `in_place` and `in-place` are one."""
+    return re.sub(r"[-_ ]", "", text).lower()
 
 
 def alike(one: str, other: str) -> float:

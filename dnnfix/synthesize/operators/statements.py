@@ -13,7 +13,7 @@ from dnnfix.records import Edit, FixPattern, InsertAfter, Replace, ReplaceLines
 from dnnfix.source.tree import stored_names
 from dnnfix.synthesize.operators import beginnings
 from dnnfix.synthesize.operators.change import Change
-from dnnfix.synthesize.operators.names import NEAR, ranked
+from dnnfix.synthesize.operators.names import NEAR, plain, ranked
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import DATA_SETS, NOTHING, Role, Spot, done_to, is_too_deep
 
@@ -184,11 +184,6 @@ def _is_annotation(scene: Scene, node: ast.AST) -> bool:
     return False
 
 
-def _plain(name: str) -> str:
-    """A name without capitals and underscores."""
-    return name.replace("_", "").lower()
-
-
 def _in_place(scene: Scene, node: ast.stmt) -> Iterator[Change]:
     """`w = w - step` as `w -= step`, where `w.grad` is `None`: what is computed anew is no weight any more, and has no gradient."""
     match node:
@@ -221,7 +216,7 @@ def _imported(scene: Scene, node: ast.ImportFrom) -> Iterator[Change]:
             yield Change((_line(scene, node, name, None),), f"Leave out the import of {name}", "import")
         at_work = any(not _is_annotation(scene, use) for use in uses)
         for other, less in ranked(name, [near for near, _ in scene.near])[:NEAR]:
-            if not at_work and _plain(other) != _plain(name):
+            if not at_work and plain(other) != plain(name):
                 continue  # no run could tell whether it is the one that was meant
             edits: list[Edit] = [_line(scene, node, name, other)]
             edits += [Replace(scene.site(use), other) for use in uses]
