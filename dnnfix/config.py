@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from dnnfix.endpoint import Endpoint, read_endpoint
 from dnnfix.errors import ConfigError
 from dnnfix.index import today
 from dnnfix.records.record import record
@@ -49,6 +50,11 @@ _SHOWN_ONLY = frozenset(
         "trust",
         "test_command",
         "arguments",
+        "model",
+        "proposer",
+        "offline",
+        "dry_run",
+        "allow_host",
     }
 )
 """Settings that change nothing in what the static analysis of a file finds."""
@@ -110,6 +116,16 @@ class Settings:
     """Whether `fix` also applies accepted patches that change what is trained."""
     output_format: str = "text"
     """How results are written; the choices are those of `--output-format`."""
+    model: Endpoint = Endpoint()
+    """The language model that `--proposer model` asks: a table, see below."""
+    proposer: str = ""
+    """`model`: a language model is asked for edits where nothing else repairs a program."""
+    offline: bool = False
+    """Whether a model's answers come from what is kept of earlier ones alone."""
+    dry_run: bool = False
+    """Whether it is only shown what a model would be asked."""
+    allow_host: tuple[str, ...] = ()
+    """Hosts that parts of programs may be sent to."""
 
     @property
     def own_rules(self) -> tuple[Path, ...]:
@@ -143,6 +159,11 @@ class Settings:
         if self.cache_dir is not None:
             return self.cache_dir
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dnnfix"
+
+    @property
+    def exchanges(self) -> Path:
+        """The folder for what a model was asked and answered, and what it cost (it need not exist)."""
+        return self.cache / "model"
 
     @property
     def certificates(self) -> Path:
@@ -240,10 +261,11 @@ def freeze(table: Mapping[str, Any], root: Path, origin: str = COMMAND_LINE, giv
     values: dict[str, Any] = {}
     for key, value in table.items():
         named = COMMAND_LINE if key in given else origin
-        if key not in _KEYS:
+        read = _KEYS.get(key) or _ASKED.get(key)
+        if read is None:
             raise ConfigError(f"{named}: unknown setting `{key}`.{_suggestion(key, _KEYS)}")
         try:
-            values[keys()[key]] = _KEYS[key](value, root)
+            values[_field(key)] = read(value, root)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{named}: `{key}` {error}. Received: {value!r}") from None
     settings = replace(Settings(root=root), **values)
@@ -267,13 +289,20 @@ def load(folder: Path, overrides: Mapping[str, Any], *, file: Path | None = None
 
 def keys() -> dict[str, str]:
     """The keys of a settings file, each with the field of `Settings` that it sets."""
-    return {key: _FIELDS.get(key, key.replace("-", "_")) for key in _KEYS}
+    return {key: _field(key) for key in _KEYS}
+
+
+def _field(key: str) -> str:
+    return _FIELDS.get(key, key.replace("-", "_"))
 
 
 def _refuse_lower_guard(table: Mapping[str, Any], found: Path) -> None:
     """A repository must not be able to switch off the sandbox that its own programs run in."""
     if "trust" in table or table.get("sandbox") in ("limits", "none"):
         raise ConfigError(f"{found}: `trust` and a lower `sandbox` count on the command line only. Remove them here.")
+    for key in _ASKED:
+        if key in {str(name).replace("_", "-") for name in table}:
+            raise ConfigError(f"{found}: `{key}` counts on the command line only. Remove it here.")
 
 
 # --- What each key takes --------------------------------------------------------------------------------------------
@@ -409,6 +438,18 @@ def _ignores(value: Any, root: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((str(pattern), _codes(codes, root)) for pattern, codes in value.items())
 
 
+def _endpoint(value: Any, root: Path) -> Endpoint:
+    return read_endpoint(value)
+
+
+_ASKED: dict[str, Callable[[Any, Path], Any]] = {
+    "proposer": _one_of(("model",)),
+    "offline": _flag,
+    "dry-run": _flag,
+    "allow-host": _texts,
+}
+"""What no file sets: whether programs are sent anywhere is for the one to say who calls."""
+
 _KEYS: dict[str, Callable[[Any, Path], Any]] = {
     "select": _codes,
     "extend-select": _codes,
@@ -433,5 +474,6 @@ _KEYS: dict[str, Callable[[Any, Path], Any]] = {
     "cache-dir": _path,
     "unsafe-fixes": _flag,
     "output-format": _one_of(FORMATS),
+    "model": _endpoint,
 }
 _FIELDS = {"unsafe-fixes": "unsafe"}

@@ -86,6 +86,13 @@ class Console:
             print(printable(text), file=self.err, flush=True)
             self._said = time.monotonic()
 
+    def asked(self, question: str) -> bool:
+        """Whether the person at the terminal says yes; anything else is a no."""
+        self.clear()
+        self.err.write(f"{printable(question)} [y/N] ")
+        self.err.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     @contextlib.contextmanager
     def working(self, subject: str, within: float | None = None) -> Iterator[Callable[[str], None]]:
         """Show what is done for a subject while it is done: on a terminal beside a clock, and the seconds that it may take.

@@ -47,6 +47,7 @@ def run(
     patches: options.Fixing,
     running: options.Running,
     long_run: options.LongRun,
+    proposing: options.Proposing,
     configuration: options.Configuration,
     results: options.Results,
     diff: Annotated[bool, Option("--diff", help="print the diff of what would be applied; change nothing")] = False,
@@ -82,6 +83,10 @@ def run(
     end, with the place and the reason."""
     if diff and interactive:
         raise ConfigError("--diff changes nothing and --interactive asks what to change: give one of them.")
+    if proposing.dry_run:
+        raise ConfigError(
+            "--dry-run asks no model, so that nothing of its would be applied: give it to dnnfix suggest."
+        )
     if guard and diff:
         raise ConfigError("--diff changes nothing and --guard writes a test: give one of them.")
     if diff and results.output_format not in (None, "diff"):
@@ -90,7 +95,7 @@ def run(
         raise ConfigError(
             "--interactive reads your answers from standard input, so the program cannot come from there."
         )
-    given = options.overrides(rules, patches, running) | {"unsafe_fixes": unsafe_fixes or None}
+    given = options.overrides(rules, patches, running, proposing) | {"unsafe_fixes": unsafe_fixes or None}
     if diff:
         results = replace(results, output_format="diff")
     session = Session(console, inputs, configuration, results, given)

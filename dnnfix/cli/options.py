@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from typer import Argument, Option
@@ -38,12 +38,17 @@ SETTINGS = frozenset(
         "cache_dir",
         "unsafe_fixes",
         "output_format",
+        "proposer",
+        "dry_run",
+        "offline",
+        "allow_host",
     }
 )
 """Flags that are settings under the same name."""
 
 RULES = "Rules: codes, prefixes (DNF3), names, ALL; with commas"
 PATCHES = "Patches"
+MODEL = "A language model, where nothing else repairs: [tool.dnnfix.model]"
 RUNS = "Runs"
 WHERE = "Settings: the nearest pyproject.toml or dnnfix.toml"
 OUTPUT = "Output"
@@ -203,6 +208,35 @@ class LongRun:
 
 
 @dataclass(frozen=True)
+class Proposing:
+    """Who proposes patches beside rules and the search."""
+
+    proposer: Annotated[
+        Literal["model"] | None,
+        Option(
+            help="ask the language model of [tool.dnnfix.model] where nothing else is proven: its edits are run and judged as all others are",
+            rich_help_panel=MODEL,
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="show what the model would be asked, and ask nothing", rich_help_panel=MODEL)
+    ] = False
+    offline: Annotated[
+        bool,
+        Option("--offline", help="take the model's answers from what is kept of earlier ones", rich_help_panel=MODEL),
+    ] = False
+    allow_host: Annotated[
+        Words,
+        Option(
+            metavar="HOST",
+            help="send parts of programs to this machine; any but your own has to be allowed once",
+            callback=separated,
+            rich_help_panel=MODEL,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Cache:
     """Where what is kept from one call to the next goes."""
 
@@ -278,4 +312,8 @@ class Talking:
 def overrides(*groups: object) -> dict[str, Any]:
     """The settings that the command line gives; those that it does not mention are `None`."""
     given = {name: value for group in groups for name, value in vars(group).items() if name in SETTINGS}
-    return {**given, "trust": given.get("trust") or None}  # a flag cannot take back what it does not say
+    flags = ("trust", "dry_run", "offline")
+    return {
+        **given,
+        **{name: given.get(name) or None for name in flags},
+    }  # a flag cannot take back what it does not say

@@ -69,7 +69,7 @@ class Output:
         self._files.append(report if self.format == "html" else replace(report, trace=None))  # traces are large
         self._missed |= report.unrun and named
         made = report.reproduction.steps or report.reproduction.missing
-        if not (report.findings or report.notes or report.patches or made or report.through):
+        if not (report.findings or report.notes or report.patches or made or report.through or report.model):
             return
         seen = view(raw, report.path) if report.findings and self.format != "diff" else View()
         if self.format in ("json", "sarif", "html"):

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,12 @@ class Session:
         self.finder = Finder(self._by_folder, self.output.problem, _standard_input)
         self._baseline = BaselineWriter(Path(write_baseline)) if write_baseline else None
         self.repaired: list[str] = []
+
+    @property
+    def asked(self) -> Callable[[str], bool] | None:
+        """Puts a question to the person at the terminal; `None` where there is none."""
+        inputs = self._inputs.paths or ()
+        return self.console.asked if "-" not in inputs and sys.stdin.isatty() and sys.stderr.isatty() else None
 
     def programs(self) -> Iterator[Program]:
         """The programs to work on, in order; what cannot be read goes to the report."""

@@ -22,6 +22,7 @@ EXAMPLES = """  dnnfix suggest train.py
   dnnfix suggest notebook.ipynb --select DNF3           losses and activations only
   dnnfix suggest --report issue.md ~/src/project        what a bug report is about: its program, and where it points
   dnnfix suggest train.py --log symptoms.jsonl          with what dnnfix.watch saw in a long run
+  dnnfix suggest train.py --proposer model --dry-run    what a language model would be told, where nothing else repairs it
 """
 
 EXIT_CODES = "0 nothing found, 1 findings, 2 error, or nothing found and a program that could not be run"
@@ -35,6 +36,7 @@ def run(
     patches: options.Fixing,
     running: options.Running,
     long_run: options.LongRun,
+    proposing: options.Proposing,
     configuration: options.Configuration,
     results: options.Results,
     report: Annotated[
@@ -50,7 +52,7 @@ def run(
     symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
     with the place where the program then stops. A module, which has no program of its own, is run through a program of
     its repository that uses it, where there is one. Nothing of yours is changed."""
-    overrides = options.overrides(rules, patches, running)
+    overrides = options.overrides(rules, patches, running, proposing)
     session = Session(console, inputs, configuration, results, overrides, needs_path=report is None)
     programs = session.programs() if report is None else session.reported(report_of(report))
     if long_run.log is not None:  # that of one program, which is the one to run
@@ -79,6 +81,7 @@ def _report(session: Session, program: Program, log: str | None = None) -> FileR
 
     seen = read_log(log, program.path) if log is not None else None
     verify(program.settings)
+    pipeline.verify_proposer(program.settings, session.asked)
     with (
         session.guarding(program),
         session.console.working(program.path, program.settings.budget) as progress,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dnnfix import __version__
 from dnnfix.emit.view import View, finding_id, member_id, place, plain
-from dnnfix.records import FileReport, Finding, FindingResult, Json, Patch, Report, RunRecord
+from dnnfix.records import FileReport, Finding, FindingResult, Json, ModelUse, Patch, Report, RunRecord
 
 SCHEMA = "dnnfix/1"
 
@@ -31,6 +31,7 @@ def document(report: Report, views: Mapping[str, View]) -> dict[str, Json]:
         "through": [
             {"module": plain(file.path), "program": plain(file.through)} for file in report.files if file.through
         ],
+        "models": [_model(file, file.model) for file in report.files if file.model is not None],
         "unchecked": [plain(text) for text in unchecked(report)],
     }
 
@@ -100,6 +101,7 @@ def _patch(file: FileReport, patch: Patch) -> Json:
     return {
         "id": plain(member_id(file, patch.id)),
         "template": patch.candidate.template,
+        "author": plain(patch.candidate.author) or None,
         "fix_pattern": patch.candidate.fix_pattern.value,
         "applicability": patch.candidate.applicability.value,
         "verdict": patch.verdict.value,
@@ -134,6 +136,23 @@ def _patch(file: FileReport, patch: Patch) -> Json:
 def _settled(file: FileReport, patch: Patch) -> list[Finding]:
     """The findings of the report that name the patch; those of a later, half-repaired program have no site in it."""
     return [result.finding for result in file.findings if patch.id in result.patches]
+
+
+def _model(file: FileReport, use: ModelUse) -> Json:
+    return {
+        "path": plain(file.path),
+        "model": plain(use.model),
+        "host": plain(use.host),
+        "prompt_tokens": use.prompt_tokens,
+        "answers": use.answers,
+        "cached": use.cached,
+        "malformed": use.malformed,
+        "candidates": use.candidates,
+        "asked_tokens": use.asked_tokens,
+        "answered_tokens": use.answered_tokens,
+        "cost": round(use.cost, 6),
+        "remarks": [plain(remark) for remark in use.remarks],
+    }
 
 
 def _run(file: FileReport, run: RunRecord) -> Json:

@@ -19,6 +19,7 @@ from dnnfix.records import (
     Finding,
     FindingOutcome,
     FindingResult,
+    ModelUse,
     Nature,
     Patch,
     PatchVerdict,
@@ -85,10 +86,28 @@ def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: b
         blocks.append("\n".join(_reproduction(file, palette)))
     for result in file.findings:
         blocks.append("\n".join(_finding(file, result, seen, palette, verbose, shown)))
+    if file.model is not None:
+        blocks.append(model_text(file.model, palette))
     if file.notes and (verbose or file.findings or file.unrun):
         texts = [printable(f"{one_line(file.path)}: {note}") for note in file.notes]
         blocks.append("\n".join(hanging(f"{palette.dim}note{palette.off}  ", 6, text, palette) for text in texts))
     return "".join(f"{block}\n\n" for block in blocks)
+
+
+def model_text(use: ModelUse, palette: Palette = PLAIN) -> str:
+    """What a language model was asked, and what that took; or what it would be."""
+    name = f"{one_line(use.model) or 'no model'} at {one_line(use.host) or 'no host'}"
+    if use.prompt:
+        price = f", {use.cost:.4f} dollars at most" if use.cost else ""
+        head = f"would ask {name}: a prompt of about {use.prompt_tokens} tokens{price}"
+        return f"{hanging(f'{palette.dim}model{palette.off} ', 6, head, palette)}\n\n{printable(use.prompt)}"
+    price = f", {use.cost:.4f} dollars" if use.cost else ""
+    said = (
+        f"{name}: {_count(use.answers, 'answer')} ({use.cached} kept from before, {use.malformed} malformed), "
+        f"{_count(use.candidates, 'different edit')}, {use.asked_tokens} + {use.answered_tokens} tokens{price}"
+    )
+    rows = [said if use.answers else f"{name} gave no answer", *map(printable, use.remarks)]
+    return "\n".join(hanging(f"{palette.dim}model{palette.off} ", 6, row, palette) for row in rows)
 
 
 def _reproduction(file: FileReport, palette: Palette) -> Iterator[str]:
@@ -313,6 +332,8 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
     yield _ending(patch, f"{printable(patch.candidate.title)} ({kind})", palette)
     yield from diff_lines(patch.diff, palette)
+    if patch.candidate.author:
+        yield _row("written by", written_by(patch), palette.yellow, palette)
     label = "unproven" if _is_proposed(patch) else "remains" if patch.remains else "proven"
     yield _row(label, verdict_line(patch), palette.yellow if _is_proposed(patch) else palette.cyan, palette)
     for unseen, said in unshown(patch):
@@ -329,6 +350,11 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
         yield _row("curves", drawn, palette.cyan, palette)
     if patch.certificate:
         yield f"  {palette.dim}certificate {printable(patch.certificate)}{palette.off}"
+
+
+def written_by(patch: Patch) -> str:
+    """Which language model wrote a patch."""
+    return f"the language model {one_line(patch.candidate.author)}; proven as all patches are"
 
 
 def _curves(patch: Patch, palette: Palette) -> str:

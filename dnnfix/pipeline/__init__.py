@@ -6,6 +6,7 @@ prints, and none raises for what is wrong with the user's program.
 
 from __future__ import annotations
 
+from dnnfix.pipeline.by_model import verify_proposer
 from dnnfix.pipeline.check import check_file, check_source, unmigrated
 from dnnfix.pipeline.garbage import collecting_at_the_end
 from dnnfix.pipeline.proofs import verify_certificate
@@ -21,4 +22,5 @@ __all__ = [
     "suggest_file",
     "unmigrated",
     "verify_certificate",
+    "verify_proposer",
 ]

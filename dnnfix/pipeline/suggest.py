@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
@@ -48,6 +49,7 @@ def suggest_file(
     Raises `InputError` where the bytes cannot be analysed or the log is of another program, `SandboxError` and `InterpreterError` where nothing can run.
     """
     from dnnfix.pipeline.attempt import attempted
+    from dnnfix.pipeline.by_model import with_model
     from dnnfix.pipeline.long_run import after_long_run
     from dnnfix.pipeline.retry_further import retried_further_on
     from dnnfix.pipeline.retry_small import retried_with_less_data
@@ -69,7 +71,8 @@ def suggest_file(
         attempt = retried_further_on(attempt, source, as_written, laboratory, templates, progress)
         attempt = after_long_run(attempt, source, laboratory, templates, progress)
         attempt = with_swallowed_crash(attempt, source, laboratory, templates, progress)
-        report = _report(attempt, source, laboratory, settings, failures)
+        attempt, use = with_model(attempt, source, laboratory)
+        report = replace(_report(attempt, source, laboratory, settings, failures), model=use)
         return report if log is None else with_log(report, log, source, attempt.trace, settings)
 
 

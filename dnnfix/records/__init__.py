@@ -27,6 +27,7 @@ from dnnfix.records.findings import (
     Finding,
     FindingResult,
     LayerCurve,
+    ModelUse,
     Origin,
     Patch,
     Report,

@@ -111,6 +111,8 @@ class Candidate:
     """Whether each edit does just what the older version did, also where it is not safe, as more than what it changes differs today."""
     only_hinders: bool = False
     """Whether its fault is one only where training suffers from it: a program that learns all the same is to be left alone."""
+    author: str = ""
+    """The language model that wrote it; empty for what rules and the search wrote."""
 
 
 @record
@@ -268,6 +270,31 @@ class RunRecord:
 
 
 @record
+class ModelUse:
+    """What a language model was asked for one program, and what that took."""
+
+    model: str = ""
+    host: str = ""
+    prompt_tokens: int = 0
+    """The estimated size of the first prompt."""
+    answers: int = 0
+    cached: int = 0
+    """How many of the answers were there from before, and cost nothing."""
+    malformed: int = 0
+    """How many had another form than was asked for, or could not be carried out."""
+    candidates: int = 0
+    """How many different edits came of them."""
+    asked_tokens: int = 0
+    answered_tokens: int = 0
+    cost: float = 0.0
+    """US dollars of the answers that were not there from before, as far as prices are known."""
+    remarks: tuple[str, ...] = ()
+    """Why no (further) answer was asked for or given, and what was odd about those that were."""
+    prompt: str = ""
+    """What would be sent, where nothing was to be."""
+
+
+@record
 class FileReport:
     """Everything that is said of one program."""
 
@@ -294,6 +321,8 @@ class FileReport:
     """Where the value may come from at which that run crashed, nearest first."""
     layers: tuple[LayerCurve, ...] = ()
     """What its layers did in a training that was looked at since it learns little."""
+    model: ModelUse | None = None
+    """What a language model was asked, where one was to propose."""
 
 
 @record

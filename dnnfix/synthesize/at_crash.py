@@ -4,6 +4,7 @@ group those that behave alike.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.crash_account import account
 from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.progress import LACKING, gets_past
-from dnnfix.synthesize.scene import scenes_of
+from dnnfix.synthesize.scene import Parameter, scenes_of
 from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, outcomes, tryings
 from dnnfix.validate.behaviour import Behaviour, Mask, behaviour, differing
 from dnnfix.validate.ladder import Laboratory
@@ -133,7 +134,7 @@ def search_at_crash(
             further += beyond
         if starts and starts[0].variant is not variant:
             ends += _needed_alone(_Start(variant, trace, 0.0), ends, laboratory)
-        likely = [choice for choice in _one_of_each_class(ends, laboratory) if choice.score >= FLOOR]
+        likely = [choice for choice in one_of_each_class(ends, laboratory) if choice.score >= FLOOR]
         if likely:
             return Found((finding,), tuple(likely[:CHOICES]))
         further = _one_of_each_step(further)
@@ -240,7 +241,7 @@ def _at(site: Site, lines: Mapping[int, int]) -> Site:
     return Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
 
 
-def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]], laboratory: Laboratory) -> list[Choice]:
+def one_of_each_class(ends: Sequence[tuple[Trace, Choice]], laboratory: Laboratory) -> list[Choice]:
     """Of the edits under which the program does the same the likeliest, the likeliest class first."""
     found: list[_Class] = []
     for trace, choice in sorted(ends, key=lambda end: -end[1].score):
@@ -315,6 +316,26 @@ def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
         return apply(variant, candidate)
     except EditError:
         return None
+
+
+def signatures_at_crash(source: Source, trace: Trace, laboratory: Laboratory) -> tuple[str, ...]:
+    """What the functions take that the failing statements call, as code: `nll_loss(input, target, weight=None)`."""
+    if trace.crash is None or laboratory.out_of_time():
+        return ()
+    seen = laboratory.speculate(source, trace.seed, Speculation()).probes.get("survey")
+    found: dict[str, None] = {}
+    for scene in scenes_of(Subject(source, trace), seen).values():
+        for frame in (frame for frame in scene.frames if not frame.path):
+            statement = scene.subject.source.places.node_at(frame.statement)
+            for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)) if statement else ():
+                if takes := scene.takes(call):
+                    found[f"{ast.unparse(call.func)}({', '.join(map(_as_written, takes))})"] = None
+    return tuple(found)
+
+
+def _as_written(parameter: Parameter) -> str:
+    stars = {"places": "*", "names": "**"}.get(parameter.how, "")
+    return f"{stars}{parameter.name}" + (f"={parameter.default}" if parameter.default is not None else "")
 
 
 def unexplained_crash(source: Source, trace: Trace) -> Finding | None:

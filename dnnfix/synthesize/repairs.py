@@ -61,6 +61,8 @@ class Repair:
     """The program brought up to date as far as the tables know, where no patch was accepted."""
     further: Source | None = None
     """The program that got furthest past the crash, where no patch was accepted since it then lacked what is no part of it: a file, a GPU."""
+    search: Search | None = None
+    """The search that it was drawn up from, which may go on with other proposals."""
 
 
 def drawn_up(search: Search) -> Repair:
@@ -92,7 +94,7 @@ def drawn_up(search: Search) -> Repair:
         f"{finding.message}; it learns all the same, so that nothing is to be repaired" for finding in harmless
     )
     unsure = (*errors, *filter(None, [search.unsure]))
-    return Repair(results, tuple(patches), proofs, unsure, (*notes, *told), _migrated(search), _further(search))
+    return Repair(results, tuple(patches), proofs, unsure, (*notes, *told), _migrated(search), _further(search), search)
 
 
 def _migrated(search: Search) -> Source | None:

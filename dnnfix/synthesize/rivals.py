@@ -54,7 +54,7 @@ SHOWN = 3
 
 def accept_of_rule(search: Search, variant: Variant, result: Climb) -> None:
     """Accept a rule's patch that passed the ladder, unless a part of it is only a guess; then it is a choice."""
-    if least_likely(variant) < GUESSED or _writes_what_was_computed(search, variant):
+    if least_likely(variant) < GUESSED or writes_what_was_computed(search, variant):
         search.take_back(variant, result, UNLIKELY)
     elif fits_only(search, variant):
         search.take_back(variant, result, FITS)
@@ -90,7 +90,7 @@ def fits_only(search: Search, variant: Variant) -> bool:
     return search.trace.crash is not None and any(step.at_either_end for step in variant.applied)
 
 
-def _writes_what_was_computed(search: Search, variant: Variant) -> bool:
+def writes_what_was_computed(search: Search, variant: Variant) -> bool:
     """Whether a patch for a crash of sizes has a number where the program has a name: for other data it is another one."""
     if search.trace.crash is None or all(step.fix_pattern not in OF_DIMENSIONS for step in variant.applied):
         return False
@@ -145,7 +145,7 @@ def seek_rivals(search: Search) -> None:
         written = choice.variant.source.contents
         if choice.score < RIVALLING or written in accepted or search.laboratory.out_of_time():
             return
-        if written in search.seen or _writes_what_was_computed(search, choice.variant):
+        if written in search.seen or writes_what_was_computed(search, choice.variant):
             continue
         rival = (choice.variant, search.climb(choice.variant))
         if not rival[1].accepted:

@@ -65,7 +65,7 @@ def repair(
     the user wants findings about a training that learns nothing; without it none is examined.
     `logged` are the symptoms of a long run of the program, which are looked for when its training is.
     """
-    search = Search(source, trace, laboratory, templates, wishes, progress, logged=logged)
+    search = Search(source, trace, laboratory, templates, wishes, progress, logged=logged, at_crash=at_crash)
     search.seen.add(source.contents)
     search.may_race = at_training is not None and trace.crash is None
     search.original = laboratory.findings(source, trace)

@@ -46,6 +46,8 @@ class Search:
     lacking: Source | None = None
     """The program of a small edit that got past the crash, and then lacked what is no part of it."""
     proposals: dict[str, Proposals] = field(default_factory=dict)
+    at_crash: bool = True
+    """Whether edits may be sought at a crash: not where what was made for the run may be to blame."""
     seen: set[tuple[bytes, ...]] = field(default_factory=set)
     direct: set[tuple[bytes, ...]] = field(default_factory=set)
     """Programs whose edits all speak of the original's text, so that they can be joined."""

@@ -190,6 +190,10 @@ class TrialLaboratory:
         self.deadline, self.seconds = Deadline(budget), seconds
         self._cache.clear()
 
+    def go_on(self, budget: float) -> None:
+        """Go on for `budget` seconds from now, with all that was seen."""
+        self.deadline = Deadline(budget)
+
     def observe_further(self) -> None:
         """Have observing runs end by the clock alone from now on, and by no number of steps."""
         self.observed_steps = WHOLE

@@ -1,11 +1,6 @@
 """The harness that checks a fix template against its own examples and rejects, for the catalogue and for other
 packages.
 
-    from dnnfix.testing import check_template
-
-    def test_my_template():
-        check_template(MyTemplate)
-
 Every example is a promise: its exact output, that the output compiles, that a second application changes nothing, that
 comments and line ends survive, and that `git apply` takes the diff. Examples and rejects that need a run are executed
 on the framework that they import, in the best sandbox of the machine.

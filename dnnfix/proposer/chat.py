@@ -1,0 +1,80 @@
+"""Asks a model a question: from what is kept, within caps, and else from its server."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass
+
+from dnnfix.endpoint import Endpoint
+from dnnfix.errors import ConfigError
+from dnnfix.proposer.exchanges import Asked, Exchanged, Exchanges
+from dnnfix.proposer.ledger import CapReached, Ledger
+from dnnfix.proposer.tokens import tokens
+
+LIES = 4.0
+"""How many times more or fewer tokens than were counted here a server may tell of; beyond that it is not believed."""
+
+MOST_ANSWERED = 1_500
+"""Tokens of an answer that are set aside before it is asked for."""
+
+
+class Silent(Exception):
+    """The model gave no answer, or may not be asked any more; says why, without what was sent and without the key."""
+
+
+def require() -> None:
+    """Raises `ConfigError` where the client of the protocol is not installed."""
+    if importlib.util.find_spec("openai") is None:
+        raise ConfigError("--proposer model needs a client of the protocol: pip install 'dnnfix[model]'")
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A model that is asked, and what it answered before. No client is imported until it is asked something new."""
+
+    endpoint: Endpoint
+    exchanges: Exchanges
+    ledger: Ledger
+    offline: bool = False
+
+    def ask(self, task: str, text: str, number: int = 0) -> Exchanged:
+        """The answer, from what is kept where it is known. Raises `Silent`."""
+        asked = Asked(task, text, self.endpoint.model, self.endpoint.temperature, number)
+        known = self.exchanges.known(asked)
+        if known is not None:
+            return known
+        if self.offline:
+            raise Silent(f"--offline, and no answer to this prompt is kept ({asked.key})")
+        key = os.environ.get(self.endpoint.key_env, "") if self.endpoint.key_env else ""
+        if self.endpoint.key_env and not key:
+            raise Silent(f"the variable {self.endpoint.key_env}, which `key-env` names, is not set")
+        answered = self._answered(asked, key)
+        self.exchanges.keep(asked, answered)
+        return answered
+
+    def _answered(self, asked: Asked, key: str) -> Exchanged:
+        from dnnfix.proposer.wire import NoAnswer, ask
+
+        size = tokens(asked.task) + tokens(asked.text)
+        try:
+            with self.ledger.call(self.endpoint, self.endpoint.cost(size, MOST_ANSWERED)) as entry:
+                received = ask(self.endpoint, key, asked)
+                charged, remark = _charged((size, tokens(received.text)), received.told)
+                entry.cost = self.endpoint.cost(*charged)
+        except (CapReached, OSError, NoAnswer) as error:
+            raise Silent(str(error)) from None
+        return Exchanged(received.text, *charged, entry.cost, remark=received.remark or remark)
+
+
+def _charged(counted: tuple[int, int], told: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
+    """The tokens that count against the caps: what the server tells, unless it cannot be true; then the greater number."""
+    if told is None:
+        return counted, ""
+    if all(own / LIES <= said + 50 and said <= own * LIES + 50 for own, said in zip(counted, told, strict=True)):
+        return told, ""
+    asked, answered = (max(own, min(said, int(own * LIES))) for own, said in zip(counted, told, strict=True))
+    return (
+        asked,
+        answered,
+    ), f"the server tells of {told[0]} and {told[1]} tokens, where {counted[0]} and {counted[1]} were counted"
