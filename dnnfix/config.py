@@ -55,6 +55,7 @@ _SHOWN_ONLY = frozenset(
         "offline",
         "dry_run",
         "allow_host",
+        "exchanges_dir",
     }
 )
 """Settings that change nothing in what the static analysis of a file finds."""
@@ -126,6 +127,8 @@ class Settings:
     """Whether it is only shown what a model would be asked."""
     allow_host: tuple[str, ...] = ()
     """Hosts that parts of programs may be sent to."""
+    exchanges_dir: Path | None = None
+    """The folder for what a model was asked and what it cost; by default one in the folder for caches."""
 
     @property
     def own_rules(self) -> tuple[Path, ...]:
@@ -163,7 +166,7 @@ class Settings:
     @property
     def exchanges(self) -> Path:
         """The folder for what a model was asked and answered, and what it cost (it need not exist)."""
-        return self.cache / "model"
+        return self.exchanges_dir if self.exchanges_dir is not None else self.cache / "model"
 
     @property
     def certificates(self) -> Path:

@@ -66,6 +66,11 @@ class Endpoint:
         return (asked * of_prompt + answered * of_answer) / MILLION
 
     @property
+    def named(self) -> str:
+        """The model with what its answers depend on, in one word for results that are kept."""
+        return f"{self.model} ({self.samples} answers at {self.temperature:g}{', masked' if self.mask else ''})"
+
+    @property
     def lacks(self) -> str:
         """What has to be set before the model can be asked, in words; empty where nothing is missing."""
         if not self.endpoint:
@@ -88,7 +93,8 @@ def read_endpoint(value: Any) -> Endpoint:
             raise ValueError(f"has no setting `{key}`; there are {', '.join(_keys())}")
         wrong = _FORMS[name](given)
         if wrong:
-            raise ValueError(f"has a `{key}` that {wrong} (received: {given!r})")
+            received = "" if name in _UNSAID else f" (received: {given!r})"
+            raise ValueError(f"has a `{key}` that {wrong}{received}")
         values[name] = given
     if "prices" in values:
         values["prices"] = tuple(map(float, values["prices"]))
@@ -123,7 +129,8 @@ def _word(value: Any) -> str:
 
 
 def _variable(value: Any) -> str:
-    return "" if isinstance(value, str) and value.isidentifier() else "is no name of an environment variable"
+    is_name = isinstance(value, str) and value.isidentifier() and value.isascii() and value == value.upper()
+    return "" if is_name else "is no name of an environment variable in capitals; the key itself belongs into no file"
 
 
 def _flag(value: Any) -> str:
@@ -156,3 +163,6 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "mask": _flag,
 }
 """What is wrong with a value, in words; empty where nothing is."""
+
+_UNSAID = frozenset({"endpoint", "key_env"})
+"""Settings whose wrong values are not repeated: someone may have written a key or a password there."""

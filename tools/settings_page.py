@@ -1,4 +1,4 @@
-"""Write the table of settings of `docs/configuration.md` from `dnnfix/config.py`.
+"""Write the tables of settings of `docs/configuration.md` from `dnnfix/config.py` and `dnnfix/endpoint.py`.
 
 python tools/settings_page.py [--check]
 """
@@ -10,7 +10,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from dnnfix import config
+from dnnfix import config, endpoint
 
 PAGE = ROOT / "docs" / "configuration.md"
 TAKES = {
@@ -28,33 +28,37 @@ TAKES = {
     "int": "integer",
     "str": "string",
     "tuple[Path, ...]": "list of paths",
+    "Endpoint": "table",
+    "tuple[float, float]": "list of two numbers",
     "tuple[str, ...]": "list of strings",
     "tuple[tuple[str, tuple[str, ...]], ...]": "table of lists",
 }
 """What people call the types of settings."""
-MARKS = re.compile(r"(<!-- settings -->\n).*(<!-- end of settings -->)", re.DOTALL)
+TABLES = {
+    "settings": (config.Settings, config.keys()),
+    "settings of the model": (
+        endpoint.Endpoint,
+        {field.name.replace("_", "-"): field.name for field in fields(endpoint.Endpoint)},
+    ),
+}
+"""The tables of the page, by the words of the comments that they stand between: a class, and the field of each key."""
 
 
-def table() -> Iterator[str]:
+def table(settings: type, keys: Mapping[str, str]) -> Iterator[str]:
     """The lines of the table: each key with what it takes, its default, and what it means."""
-    said, defaults = _docstrings(), {field.name: field.default for field in fields(config.Settings)}
+    said, defaults = _docstrings(settings), {field.name: field.default for field in fields(settings)}
     yield "| setting | takes | default | |"
     yield "|---|---|---|---|"
-    for key, name in config.keys().items():
+    for key, name in keys.items():
         if not said.get(name):
-            raise SystemExit(
-                f"dnnfix/config.py: `Settings.{name}` has no docstring: say what the setting `{key}` means"
-            )
-        yield f"| `{key}` | {TAKES[_type(name)]} | {_default(defaults[name])} | {said[name]} |"
+            raise SystemExit(f"`{settings.__name__}.{name}` has no docstring: say what the setting `{key}` means")
+        takes = str(settings.__annotations__[name]).removesuffix(" | None")
+        yield f"| `{key}` | {TAKES[takes]} | {_default(defaults[name])} | {said[name]} |"
 
 
-def _type(name: str) -> str:
-    return str(config.Settings.__annotations__[name]).removesuffix(" | None")
-
-
-def _docstrings() -> dict[str, str]:
-    """What stands below each field of `Settings`."""
-    (of_class,) = ast.parse(inspect.getsource(config.Settings)).body
+def _docstrings(settings: type) -> dict[str, str]:
+    """What stands below each field of a class of settings."""
+    (of_class,) = ast.parse(inspect.getsource(settings)).body
     said = {}
     for field, below in zip(of_class.body, of_class.body[1:]):  # type: ignore[attr-defined]
         match field, below:
@@ -65,7 +69,7 @@ def _docstrings() -> dict[str, str]:
 
 def _default(value: Any) -> str:
     match value:
-        case _ if value is MISSING or value is None or value == ():
+        case _ if value is MISSING or value in (None, (), "", endpoint.Endpoint()):
             return ""
         case bool():
             return f"`{str(value).lower()}`"
@@ -80,8 +84,12 @@ def _default(value: Any) -> str:
 
 
 def page(before: str) -> str:
-    """The page with its table written anew."""
-    return MARKS.sub(lambda match: match[1] + "\n" + "\n".join(table()) + "\n\n" + match[2], before)
+    """The page with its tables written anew."""
+    for words, (settings, keys) in TABLES.items():
+        marks = re.compile(rf"(<!-- {words} -->\n).*(<!-- end of {words} -->)", re.DOTALL)
+        made = "\n".join(table(settings, keys))
+        before = marks.sub(lambda match, made=made: f"{match[1]}\n{made}\n\n{match[2]}", before)  # type: ignore[misc]
+    return before
 
 
 def main() -> int:

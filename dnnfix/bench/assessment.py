@@ -66,9 +66,11 @@ class Arm(StrEnum):
     """A random edit of it."""
     SEARCH = "search"
     """The engine with every rule off, on a program that crashes: what the search for small edits does alone."""
+    MODEL = "model"
+    """The engine without proposals of its own: what a language model proposes, judged as all else is."""
 
 
-REPAIRING = (Arm.REPAIR, Arm.SEARCH)
+REPAIRING = (Arm.REPAIR, Arm.SEARCH, Arm.MODEL)
 """The arms whose patches the case's oracle and its ground truth judge."""
 
 USUAL = (Arm.REPAIR, Arm.HEALTHY, Arm.NULL, Arm.RANDOM)
@@ -92,6 +94,8 @@ class Assignment:
     budget: float
     gpu: bool = False
     """Whether it asks for a machine with a GPU."""
+    model: str = ""
+    """The language model that is asked, where one is."""
 
     def to_json(self) -> dict[str, Any]:
         """The assignment as plain data."""
@@ -153,6 +157,10 @@ class Assessed:
     """On how many seeds programs were run in it."""
     plain_seconds: float = 0.0
     """Time of one whole run of the program with the fault and of the repaired one, where both were run."""
+    author: str = ""
+    """The language model that wrote the accepted patch."""
+    model: Mapping[str, Any] | None = None
+    """What a language model was asked, as `ModelUse` has it."""
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -165,8 +173,8 @@ class Assessed:
         return cls(**{**data, "arm": Arm(data["arm"]), **tuples})
 
 
-def assignments(case: Case, budget: float, wanted: Iterable[Arm]) -> list[Assignment]:
-    """The arms of a case, as assignments; the search arm only where the case is a crash.
+def assignments(case: Case, budget: float, wanted: Iterable[Arm], model: str = "") -> list[Assignment]:
+    """The arms of a case, as assignments; the search arm only where the case is a crash. `model` is what the model's arm asks.
 
     Raises `InputError` where a diff of the case does not apply.
     """
@@ -185,6 +193,7 @@ def assignments(case: Case, budget: float, wanted: Iterable[Arm]) -> list[Assign
             fresh=tuple(range(first, first + FRESH)),
             budget=budget,
             gpu="cuda" in case.program.decode(),
+            model=model if arm is Arm.MODEL else "",
         )
         for arm in wanted
         if arm is not Arm.SEARCH or case.symptom.kind is Symptom.CRASH
@@ -197,7 +206,7 @@ def assess(assignment: Assignment, settings: Settings, runner: Runner) -> Assess
     settings = replace(settings, budget=assignment.budget, jobs=1)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bench-") as folder:
         path = str(Path(folder, NAME))
-        settings = replace(settings, cache_dir=Path(folder, "cache"))
+        settings = replace(settings, cache_dir=Path(folder, "cache"), exchanges_dir=settings.exchanges)
         try:
             found = _ARMS[assignment.arm](assignment, path, settings, runner)
         except DnnfixError as error:
@@ -222,13 +231,16 @@ def _repair(assignment: Assignment, path: str, settings: Settings, runner: Runne
         localized=localized(findings, assignment.lines),
         patched=bool(report.patches),
         found=tuple(f"{finding.code}:{finding.site.line}" for finding in findings),
+        model=asdict(report.model) if report.model is not None else None,
     )
     patch = _best(report)
     if patch is None:
         result = replace(result, reason=_why_none(report))
     else:
         after = taken(program, path, [patch])
-        result = _judged(replace(result, accepted=True, template=patch.candidate.template), after, bench)
+        written = patch.candidate
+        result = replace(result, accepted=True, template=written.template, author=written.author)
+        result = _judged(result, after, bench)
         result = replace(result, diff=unified_diff(program, after, NAME))
     truth = assignment.repairs[REPAIR].encode()
     bench.shown(truth, assignment.fresh[:1])
@@ -239,6 +251,11 @@ def _repair(assignment: Assignment, path: str, settings: Settings, runner: Runne
 def _search(assignment: Assignment, path: str, settings: Settings, runner: Runner) -> Assessed:
     """The repair arm with no rule switched on: what is found then comes of the search alone, under its own code."""
     return _repair(assignment, path, replace(settings, select=(UNEXPLAINED_CODE,)), runner)
+
+
+def _model(assignment: Assignment, path: str, settings: Settings, runner: Runner) -> Assessed:
+    """The repair arm with no proposals but those of a model: it is told what the engine found."""
+    return _repair(assignment, path, replace(settings, unfixable=("ALL",), proposer="model"), runner)
 
 
 def _judged(result: Assessed, after: bytes, bench: _Oracle) -> Assessed:
@@ -317,7 +334,14 @@ def _against(assignment: Assignment, path: str, settings: Settings, runner: Runn
     return _costed(replace(result, reason=f"{climbed.fell}: {refusal.reason if refusal is not None else ''}"), runs)
 
 
-_ARMS = {Arm.REPAIR: _repair, Arm.HEALTHY: _healthy, Arm.NULL: _against, Arm.RANDOM: _against, Arm.SEARCH: _search}
+_ARMS = {
+    Arm.REPAIR: _repair,
+    Arm.HEALTHY: _healthy,
+    Arm.NULL: _against,
+    Arm.RANDOM: _against,
+    Arm.SEARCH: _search,
+    Arm.MODEL: _model,
+}
 
 
 def _costed(result: Assessed, runs: Sequence[RunRecord], bench: _Oracle | None = None) -> Assessed:

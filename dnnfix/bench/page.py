@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dnnfix.bench.assessment import REPAIRING, Assessed
-from dnnfix.bench.results import SEARCH, SEARCH_HEAD, WORDS, goal, search_rows, short
+from dnnfix.bench.results import (
+    MODEL,
+    MODEL_HEAD,
+    SEARCH,
+    SEARCH_HEAD,
+    WORDS,
+    goal,
+    model_rows,
+    search_rows,
+    short,
+)
 from dnnfix.bench.totals import STEPS, Totals
 from dnnfix.emit.html.changes import FileChange, changes, encoded
 from dnnfix.emit.html.page import render
@@ -45,6 +55,8 @@ def as_page(totals: Totals, about: Mapping[str, str], results: Sequence[Assessed
     tables = [Table("In whole", ("", "cases (95 % interval)", "goal"), whole)]
     if totals.search:
         tables.append(Table(SEARCH, SEARCH_HEAD, search_rows(totals)))
+    if totals.model:
+        tables.append(Table(MODEL, MODEL_HEAD, model_rows(totals)))
     tables.append(Table("How far the repairs come", ("", "cases", ""), steps, [n / most for _, n in totals.waterfall]))
     for title, lines in totals.groups.items():
         head = ("", "cases", *(WORDS[name] for name in COLUMNS))

@@ -53,6 +53,7 @@ def surroundings(settings: Settings, tier: Tier) -> dict[str, str]:
         "keras backend": KERAS_BACKEND,
         "rules of packages": ", ".join(index.entry_points()) or "none",
         "seed": str(settings.seed),
+        **({"proposer": settings.model.named} if settings.proposer else {}),
         **{name: known[name] for name in sorted(known)},
     }
 
@@ -63,10 +64,10 @@ def machine() -> dict[str, str]:
     return {"machine": f"{platform.system()} {platform.machine()}, {cores} cores"}
 
 
-def planned(cases: Iterable[Case], budget: float, arms: Sequence[Arm]) -> Iterator[Assignment]:
+def planned(cases: Iterable[Case], budget: float, arms: Sequence[Arm], model: str = "") -> Iterator[Assignment]:
     """The assignments of cases, those of one case one after the other. Raises `InputError` for a diff that does not apply."""
     for case in cases:
-        yield from assignments(case, budget, arms)
+        yield from assignments(case, budget, arms, model)
 
 
 def replay(

@@ -36,6 +36,18 @@ SEARCH = "The search alone: crashes, with every rule off"
 
 SEARCH_HEAD = ("", *(WORDS[name] for name in SEARCHED))
 
+MODEL = "A language model alone: no rules, no search, the same ladder"
+"""What is above the results of the arm of language models."""
+
+MODEL_HEAD = (
+    "",
+    "model",
+    "well-formed answers",
+    *(WORDS[name] for name in SEARCHED),
+    "of the correct, in reach without it",
+    "dollars a case",
+)
+
 
 def read_explanations(folder: Path) -> Mapping[str, str]:
     """What is known of patches that should not be, by `arm/id`. Raises `InputError` for a malformed file."""
@@ -94,6 +106,11 @@ def _markdown(totals: Totals, about: Mapping[str, str], explained: Mapping[str, 
         yield f"## {SEARCH}"
         yield ""
         yield from _table(SEARCH_HEAD, search_rows(totals))
+        yield ""
+    if totals.model:
+        yield f"## {MODEL}"
+        yield ""
+        yield from _table(MODEL_HEAD, model_rows(totals))
         yield ""
     yield "## How far the repairs come"
     yield ""
@@ -154,6 +171,19 @@ def _explained(found: Sequence[Assessed], explained: Mapping[str, str]) -> Itera
 def search_rows(totals: Totals) -> list[tuple[str, ...]]:
     """The lines of the table of the search arm."""
     return [(line.name, *(str(line.shares[name]) for name in SEARCHED)) for line in totals.search]
+
+
+def model_rows(totals: Totals) -> list[tuple[str, ...]]:
+    """The lines of the table of language models."""
+    return [
+        (
+            line.name,
+            line.model,
+            *map(str, (line.well_formed, line.accepted, line.correct, line.wrong, line.in_reach)),
+            f"{line.cost:.4f}",
+        )
+        for line in totals.model
+    ]
 
 
 def goal(name: str, share: Share) -> str:

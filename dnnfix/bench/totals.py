@@ -64,6 +64,24 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelLine:
+    """What one language model did for a group of cases, where it alone proposed."""
+
+    name: str
+    model: str
+    cases: int
+    well_formed: Share
+    """Of its answers."""
+    accepted: Share
+    correct: Share
+    wrong: Share
+    in_reach: Share
+    """Of the cases that it repaired right, those that the engine repairs without it."""
+    cost: float
+    """US dollars a case."""
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """All that is said of a replay."""
 
@@ -83,6 +101,8 @@ class Totals:
     """Medians and sums of the times."""
     search: tuple[Line, ...] = ()
     """What the search arm did, in whole and by half; nothing where it was not replayed."""
+    model: tuple[ModelLine, ...] = ()
+    """What the arm of each language model did, in whole and by half."""
 
 
 def totals(cases: Sequence[Case], results: Iterable[Assessed]) -> Totals:
@@ -128,7 +148,34 @@ def totals(cases: Sequence[Case], results: Iterable[Assessed]) -> Totals:
         failed=tuple(result for result in kept if result.failed),
         seconds=_seconds(kept, sound),
         search=tuple(_searched(searched, known)) if searched else (),
+        model=tuple(_by_models(judged, known, by_case)),
     )
+
+
+def _by_models(
+    judged: Sequence[Assessed], known: Mapping[str, Case], by_case: Mapping[tuple[str, Arm], Assessed]
+) -> Iterator[ModelLine]:
+    """The lines of each model: all its cases, then those of each half."""
+    asked = [result for result in judged if result.arm is Arm.MODEL and not result.failed and result.model is not None]
+    for model in dict.fromkeys(result.model["model"] for result in asked if result.model):
+        own = [result for result in asked if result.model and result.model["model"] == model]
+        halves = [(half.value, [r for r in own if known[r.case].instance.half is half]) for half in sorted(Half)]
+        for name, found in (("all", own), *halves):
+            uses = [result.model for result in found if result.model]
+            answers = sum(use["answers"] for use in uses)
+            right = [result for result in found if result.correct]
+            reached = [by_case.get((result.case, Arm.REPAIR)) for result in right]
+            yield ModelLine(
+                name,
+                model,
+                len(found),
+                Share(answers - sum(use["malformed"] for use in uses), answers),
+                Share(sum(result.accepted for result in found), len(found)),
+                Share(len(right), len(found)),
+                Share(sum(result.wrong for result in found), len(found)),
+                Share(sum(one is not None and one.correct for one in reached), len(right)),
+                sum(use["cost"] for use in uses) / len(found) if found else 0.0,
+            )
 
 
 def _searched(results: Sequence[Assessed], known: Mapping[str, Case]) -> Iterator[Line]:

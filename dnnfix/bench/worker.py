@@ -9,20 +9,28 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from dnnfix.bench.assessment import Assessed, Assignment, assess
 from dnnfix.bench.oracle import runner_for
 from dnnfix.config import Settings
+from dnnfix.endpoint import Endpoint
 
-SENT = ("python", "sandbox", "device", "trust", "seed")
+SENT = ("python", "sandbox", "device", "trust", "seed", "proposer", "offline", "allow_host")
 """The settings that a worker is told."""
 
 
 def settings_to_json(settings: Settings) -> dict[str, Any]:
     """What a worker has to know of the settings."""
     given = asdict(settings)
-    return {name: given[name] for name in SENT}
+    folder = str(settings.exchanges.absolute())
+    return {**{name: given[name] for name in SENT}, "model": given["model"], "exchanges_dir": folder}
+
+
+def settings_from_json(data: Mapping[str, Any]) -> Settings:
+    """The settings that `settings_to_json` told of."""
+    return Settings(**{**data, "model": Endpoint(**data["model"]), "exchanges_dir": Path(data["exchanges_dir"])})
 
 
 class Assessor:
@@ -32,7 +40,7 @@ class Assessor:
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._settings = Settings(**settings)
+        self._settings = settings_from_json(settings)
         self._runner = runner_for(self._settings)
 
     def __call__(self, assignment: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Event
 
+from dnnfix import config
 from dnnfix.errors import AnalysisFailed
 from dnnfix.run.secret import looks_secret
 
@@ -30,6 +32,10 @@ class Flags:
     python: str | None = None
     seed: int | None = None
     since: str | None = None
+    proposer: str | None = None
+    model_config: str | None = None
+    """A file with the table of the language model that is asked."""
+    allow_host: str | None = None
 
     def command(self, folder: Path, slug: str, target: Path, *, quiet: bool = True) -> list[str]:
         """The call of `dnnfix bot analyse` that writes the report of a checkout to `target`."""
@@ -37,22 +43,36 @@ class Flags:
         words += ["--output-file", str(target), *(["--quiet"] if quiet else [])]
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         return words + [
-            word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))
+            word
+            for name, value in given.items()
+            if value is not None
+            for word in (f"--{name.replace('_', '-')}", str(value))
         ]
 
     def overrides(self) -> dict[str, object]:
-        """The same as settings for each program."""
-        return {"budget": self.budget, "python": self.python, "seed": self.seed}
+        """The same as settings for each program. Raises `ConfigError` for a file that makes no sense."""
+        given: dict[str, object] = {"budget": self.budget, "python": self.python, "seed": self.seed}
+        if self.proposer is None or self.model_config is None:
+            return given
+        allowed = [self.allow_host] if self.allow_host else None
+        table = config.read(Path(self.model_config)).get("model", {})
+        return {**given, "proposer": self.proposer, "model": table, "allow_host": allowed}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The variables that the analysis needs although they look like tokens: the key of the model."""
+        model = self.overrides().get("model", {})
+        return tuple(str(model[name]) for name in ("key-env", "key_env") if isinstance(model, dict) and name in model)
 
 
-def secrets() -> list[str]:
-    """The variables of the environment that look like tokens."""
-    return [name for name in os.environ if looks_secret(name) or name.endswith(KEYS)]
+def secrets(needed: Collection[str] = ()) -> list[str]:
+    """The variables of the environment that look like tokens, and are not needed."""
+    return [name for name in os.environ if (looks_secret(name) or name.endswith(KEYS)) and name not in needed]
 
 
-def without_secrets() -> dict[str, str]:
+def without_secrets(needed: Collection[str] = ()) -> dict[str, str]:
     """The environment without them."""
-    hidden = set(secrets())
+    hidden = set(secrets(needed))
     return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
@@ -67,7 +87,7 @@ class LocalAnalyser:
     def __call__(self, checkout: Path, slug: str, report: Path, since: str) -> None:
         """Write the report of a checkout. Raises `AnalysisFailed`."""
         flags = replace(self.flags, since=since or None)
-        if analysed(flags.command(checkout, slug, report, quiet=self.quiet), self.stopped):
+        if analysed(flags.command(checkout, slug, report, quiet=self.quiet), self.stopped, flags.keys):
             raise AnalysisFailed("could not be analysed")
 
 
@@ -76,10 +96,13 @@ def _dying_with_us(command: list[str]) -> list[str]:
     return ["setpriv", "--pdeathsig", "TERM", "--", *command] if shutil.which("setpriv") else command
 
 
-def analysed(command: list[str], stopped: Event | None = None) -> int:
-    """Run such a command and return its exit status; where `stopped` is set it is ended, with all that it started."""
+def analysed(command: list[str], stopped: Event | None = None, needed: Collection[str] = ()) -> int:
+    """Run such a command and return its exit status; where `stopped` is set it is ended, with all that it started.
+
+    `needed` are variables that it gets although they look like tokens.
+    """
     with subprocess.Popen(
-        _dying_with_us(command), env=without_secrets(), start_new_session=stopped is not None
+        _dying_with_us(command), env=without_secrets(needed), start_new_session=stopped is not None
     ) as process:
         while True:
             try:

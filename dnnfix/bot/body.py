@@ -87,6 +87,8 @@ def review(commit: str, members: Iterable[str]) -> str:
 
 def _said(patch: Proven, certificate: str) -> str:
     lines = [f"### {_plain(patch.title)}", "", _fenced([_where(fault) for fault in patch.faults])]
+    if patch.author:
+        lines += ["", f"Written by the language model {code(patch.author)}, and proven as every other patch is."]
     if patch.verdict == "partial":
         lines += ["", "A step on the way: this fault is gone with it, and the program then stops at another one."]
     if patch.proof:

@@ -75,6 +75,8 @@ class Proven:
     """What the validators said that no run came to, and so is not proven."""
     drawing: Drawing | None = None
     """How its training went before and after, where there is something to be seen."""
+    author: str = ""
+    """The language model that wrote it; empty for what rules and the search wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,7 @@ def _patch(
         told.whole(certificates.get(identity, ""), f"{identity}: certificate"),
         tuple(dict.fromkeys(reason for reason, unshown in reasons if unshown)),
         drawing(told.listed(one.get("curves", []), "curves")),
+        told.text(one.get("author") or "", f"{identity}: author"),
     )
 
 

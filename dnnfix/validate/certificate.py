@@ -91,6 +91,7 @@ def document(
             "diff": patch.diff,
             "sha256": digest(patch.diff.encode("utf-8", "surrogateescape")),
             "applicability": patch.candidate.applicability.value,
+            "author": patch.candidate.author,
         },
         "findings": [
             {"code": f.code, "rule": f.rule, "line": f.site.line, "message": f.message} for f in evidence.findings

@@ -203,10 +203,11 @@ def test_a_finding_of_another_kind_is_refused_unless_a_crash_hid_it() -> None:
 @pytest.mark.parametrize(("column", "status"), [(1, Status.INCONCLUSIVE), (9, Status.PASS)])
 def test_a_call_that_means_something_else_today_is_mended_first(column: int, status: Status) -> None:
     outdated = replace(finding("DNF505"), family=Family.VERSIONING, site=Site(1, column, 1, 30))
-    given = replace(evidence(CRASHED, after=training(0.1)), original=(finding(), outdated))
+    given = replace(evidence(CRASHED, after=training(0.1)), original=(finding(), outdated), remaining=(outdated,))
     assert judge("violation-gone", given) is status
+    assert judge("violation-gone", replace(given, remaining=())) is Status.PASS
     mended = replace(given.applied[0], findings=(finding(), outdated))
-    assert judge("violation-gone", replace(given, applied=(mended,))) is Status.PASS
+    assert judge("violation-gone", replace(given, applied=(mended,), remaining=())) is Status.PASS
 
 
 @pytest.mark.parametrize(("phase", "status"), [("symbolic", Status.INCONCLUSIVE), ("train", Status.PASS)])

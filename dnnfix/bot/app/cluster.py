@@ -63,6 +63,6 @@ def analysed_there(archive: bytes, name: str, slug: str, flags: Flags) -> bytes 
             # links of the checkout stay what they are: it is confined when it is run
             packed.extractall(folder, filter="tar")
         report = Path(folder, "report.json")
-        if analysed(flags.command(Path(folder, name), slug, report)):
+        if analysed(flags.command(Path(folder, name), slug, report), needed=flags.keys):
             return None
         return report.read_bytes()

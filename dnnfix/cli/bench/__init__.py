@@ -13,6 +13,7 @@ COMMANDS = {
     "verify": Listed("prove that cases show their fault and that their repairs take it away"),
     "materialize": Listed("bring the original programs into your own cache"),
     "replay": Listed("repair every case and say honestly how well that went"),
+    "prompts": Listed("what a language model would be asked about each case"),
     "report": Listed("the results of one replay, or of its shards together"),
     "compare": Listed("what changed from one replay to another"),
 }

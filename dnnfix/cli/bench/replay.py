@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Option
 
-from dnnfix import config
+from dnnfix import config, pipeline
 from dnnfix.bench.assessment import USUAL, Arm, Assessed
 from dnnfix.bench.cases import Case
 from dnnfix.bench.executors import Executor
@@ -29,6 +30,7 @@ from dnnfix.errors import ConfigError, InputError
 EXAMPLES = """  dnnfix bench replay --jobs 2
   dnnfix bench replay --select keras,loss-function
   dnnfix bench replay --arms search --select open     what the search for small edits does alone
+  dnnfix bench replay --arms model --select open      what the language model of [tool.dnnfix.model] does alone
   dnnfix bench replay --shard 1/4 --output part1      one of four machines
   dnnfix bench replay --executor ray --address auto   on the cluster that this machine belongs to
 """
@@ -46,6 +48,7 @@ def run(
     place: choosing.Place,
     programs: options.Programs,
     cache: options.Cache,
+    proposing: options.Proposing,
     select: Annotated[
         list[str] | None,
         Option(
@@ -65,7 +68,7 @@ def run(
         list[str] | None,
         Option(
             metavar="ARMS",
-            help=f"only these of {','.join(Arm)} ({','.join(USUAL)}); search: every rule off, on programs that crash",
+            help=f"only these of {','.join(Arm)} ({','.join(USUAL)}); search: every rule off, on programs that crash; model: a language model alone",
             callback=options.separated,
         ),
     ] = None,
@@ -103,7 +106,11 @@ def run(
     oracle on fresh seeds and with the repairs that people made. Beside the repairs, in the same run: the repaired programs,
     where every accepted patch is a false one; an empty patch; and a random edit, through the same ladder. Results are written as
     they come: --resume goes on where a replay was stopped. Unchanged cases are taken from the cache."""
-    settings = config.load(Path.cwd(), options.overrides(programs, cache), isolated=True)
+    if proposing.dry_run:
+        raise ConfigError(
+            "--dry-run asks no model, so that nothing can be judged: dnnfix bench prompts writes the prompts."
+        )
+    settings = config.load(Path.cwd(), options.overrides(programs, cache, proposing), isolated=True)
     benchmark = place.opened(select)
     if on == "originals":
         chosen = [i for i in benchmark.index.values() if benchmark.selection.may_take(i)]
@@ -117,6 +124,9 @@ def run(
         chosen_arms = [Arm(word) for word in arms or USUAL]
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    if Arm.MODEL in chosen_arms or settings.proposer:
+        settings = replace(settings, model=config.load(Path.cwd(), {}).model)
+        pipeline.verify_proposer(replace(settings, proposer="model"))
     cases, left_out = _chosen(cases, settings, benchmark, console, sample, unverified)
     cases = [case for case in cases if part.holds(case.id)]
     if not cases:
@@ -124,7 +134,7 @@ def run(
     with runner_for(settings) as runner:
         around = surroundings(settings, runner.tier)
     seconds = budget or BUDGET
-    wanted = list(planned(cases, seconds, chosen_arms))
+    wanted = list(planned(cases, seconds, chosen_arms, settings.model.named))
     started = time.monotonic()
     with Store(output / RESULTS) as store:
         if store.results() and not resume:
@@ -145,6 +155,8 @@ def run(
             with Store(settings.cache / RESULTS) as kept:
                 replay(wanted, around, store, (kept,), _executor(executor, address, settings), progress)
         made = write_report(benchmark, cases, [store], output, console)
+    for own in made.model[:1]:
+        console.write(f"{own.model} alone: correct {own.correct}, wrong {own.wrong}\n")
     whole = made.whole.shares
     for line in made.search[:1]:
         console.write(f"the search alone: correct {line.shares['correct']}, wrong {line.shares['wrong']}\n")

@@ -42,10 +42,11 @@ def run(
     if target is not None and not target.parent.is_dir():
         raise InputError(f"{output_file}: there is no such folder to write it into. Make it first.")
     flags = replace(analysis.flags(), since=since)
-    if analysis_process.secrets():
+    if analysis_process.secrets(flags.keys):
         with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
             made = Path(place, "report.json")
-            code = analysis_process.analysed(flags.command(folder.absolute(), repo, made, quiet=console.quiet))
+            command = flags.command(folder.absolute(), repo, made, quiet=console.quiet)
+            code = analysis_process.analysed(command, needed=flags.keys)
             if code == CLEAN:
                 _handed_over(console, made.read_text(encoding="utf-8"), target)
             return code

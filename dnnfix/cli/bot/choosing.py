@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
 
+from dnnfix import config
 from dnnfix.bot.analysis_process import Flags
 from dnnfix.cli.console import Console
-from dnnfix.errors import InputError
+from dnnfix.cli.options import MODEL
+from dnnfix.errors import ConfigError, InputError
 from dnnfix.forge.dry_run import DryRun
 from dnnfix.forge.local import LocalForge
 from dnnfix.forge.protocol import Forge
@@ -93,11 +95,40 @@ class Analysing:
     whole: Annotated[float | None, Option(metavar="SECONDS", help="for a whole repository (1800)")] = None
     python: Annotated[str | None, Option(metavar="PATH", help="the interpreter that has the programs' packages")] = None
     seed: Annotated[int | None, Option(metavar="N", help="the first seed (0)")] = None
+    proposer: Annotated[
+        Literal["model"] | None,
+        Option(help="ask the language model of --model-config where nothing else is proven", rich_help_panel=MODEL),
+    ] = None
+    model_config: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="a file of yours with the table [model]; what repositories say of models is not read",
+            rich_help_panel=MODEL,
+        ),
+    ] = None
+    allow_host: Annotated[
+        str | None, Option(metavar="HOST", help="send parts of programs to this machine", rich_help_panel=MODEL)
+    ] = None
 
     def flags(self) -> Flags:
-        """How to analyse; the interpreter is that of the working folder, not of the repository that is gone into."""
-        python = str(Path(self.python).absolute()) if self.python else None
-        return Flags(self.budget, self.whole, python, self.seed)
+        """How to analyse; files are those of the working folder, not of the repository that is gone into.
+
+        Raises `ConfigError` where a model is to be asked and may not be.
+        """
+        python, asked = _absolute(self.python), _absolute(self.model_config)
+        if (self.proposer is None) != (asked is None):
+            raise ConfigError("--proposer model and --model-config go together: the file has the table [model].")
+        flags = Flags(self.budget, self.whole, python, self.seed, None, self.proposer, asked, self.allow_host)
+        if self.proposer is not None:
+            from dnnfix.pipeline import verify_proposer
+
+            verify_proposer(config.freeze(config.merge({}, flags.overrides()), Path.cwd()))
+        return flags
+
+
+def _absolute(path: str | Path | None) -> str | None:
+    return str(Path(path).absolute()) if path else None
 
 
 def _commit(text: str | None) -> str | None:
