@@ -28,6 +28,7 @@ READING = FLOOR | {"network", "source", "subject"}
 MAY_IMPORT = {
     "records": set[str](),
     "errors": set[str](),
+    "apart": FLOOR,
     "libraries": set[str](),
     "source": FLOOR | {"libraries"},
     "run": FLOOR,
@@ -36,12 +37,14 @@ MAY_IMPORT = {
     "examples": FLOOR,
     "template": READING | {"examples"},
     "index": FLOOR | {"template"},
-    "config": FLOOR | {"index", "run"},
+    "endpoint": FLOOR,
+    "config": FLOOR | {"endpoint", "index", "run"},
     "suppress": FLOOR | {"config", "index"},
     "detect": READING | {"index", "libraries", "template"},
     "reproduce": READING | {"detect", "libraries", "run"},
     "validate": READING | {"reproduce", "run"},
     "synthesize": READING | {"detect", "run", "template", "validate"},
+    "proposer": READING | {"endpoint", "synthesize", "validate"},
     "emit": FLOOR | {"index", "source", "suppress", "template"},
     "api": READING | {"detect", "examples", "synthesize", "template", "validate"},
     "registry": FLOOR | {"detect", "index", "template", "validate"},  # tables of API changes are templates too
@@ -51,6 +54,7 @@ MAY_IMPORT = {
         "detect",
         "emit",
         "index",
+        "proposer",
         "registry",
         "reproduce",
         "run",
@@ -74,10 +78,24 @@ MAY_IMPORT = {
     "testing": READING | {"examples", "pipeline", "registry", "run", "synthesize", "template"},
     "forge": FLOOR,
     "locate": FLOOR | {"emit", "forge", "libraries", "programs", "reproduce", "run", "source"},
-    "bench": FLOOR | {"config", "emit", "index", "pipeline", "run", "source", "validate"},
+    "bench": FLOOR | {"config", "emit", "endpoint", "index", "pipeline", "run", "source", "validate"},
     "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "programs", "run", "suppress"},
     "server": FLOOR
-    | {"config", "emit", "pipeline", "programs", "registry", "selectors", "source", "suppress", "template"},
+    | {"apart", "config", "emit", "pipeline", "programs", "registry", "selectors", "source", "suppress", "template"},
+    "mcp": FLOOR
+    | {
+        "apart",
+        "config",
+        "emit",
+        "pipeline",
+        "programs",
+        "registry",
+        "reproduce",
+        "selectors",
+        "server",  # the story of a rule in Markdown
+        "through",
+        "validate",
+    },
     "cli": FLOOR
     | {
         "bench",
@@ -87,6 +105,7 @@ MAY_IMPORT = {
         "forge",
         "index",
         "locate",
+        "mcp",
         "pipeline",
         "programs",
         "registry",

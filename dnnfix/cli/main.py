@@ -23,6 +23,7 @@ COMMANDS = {
     "fix": Listed("the same, then apply the patches that were proven", REPAIR),
     "check": Listed("the static part alone, in milliseconds: for editors and hooks; runs nothing", REPAIR),
     "server": Listed("what check finds, and its patches, in an editor: the language server protocol", REPAIR),
+    "mcp": Listed("the same for coding agents, as tools: the Model Context Protocol", REPAIR),
     "reproduce": Listed("make a program, or the one in a bug report, run without touching its fault", REPAIR),
     "locate": Listed("the files, functions and lines that a bug report is about", REPAIR),
     "explain": Listed("what a rule finds, why it is a fault, and how it is repaired", LOOK),

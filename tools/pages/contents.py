@@ -81,6 +81,8 @@ CONTENTS = Section(
                 _docs("The sandbox", "sandbox"),
                 _docs("The HTML report", "report"),
                 _docs("Editors", "editors"),
+                _docs("Coding agents", "agents"),
+                _docs("A language model may propose", "models"),
                 _docs("Notebooks", "notebooks"),
                 _docs("Watching a training", "watching"),
                 Section("The bot", (_docs("The bot", "bot"), _docs("Who is trusted with what", "security"))),
