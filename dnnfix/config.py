@@ -270,7 +270,8 @@ def freeze(table: Mapping[str, Any], root: Path, origin: str = COMMAND_LINE, giv
         try:
             values[_field(key)] = read(value, root)
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"{named}: `{key}` {error}. Received: {value!r}") from None
+            received = "" if key == "model" else f". Received: {value!r}"  # where somebody may have put a key
+            raise ConfigError(f"{named}: `{key}` {error}{received}") from None
     settings = replace(Settings(root=root), **values)
     if settings.sandbox == "none" and not settings.trust:
         raise ConfigError(

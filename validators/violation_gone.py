@@ -28,7 +28,8 @@ def judge(evidence: Evidence) -> Verdict:
             return Verdict.fails(f"still there: {rest[0].message}", {"left": after[kind], "was": was})
     own = {_start(finding) for finding in evidence.findings if finding.family is not Family.VERSIONING}
     for old in evidence.original:
-        if old.family is Family.VERSIONING and old.kind not in meant and _start(old) in own:
+        is_left = old.kind not in meant and after[old.kind] >= before[old.kind]
+        if old.family is Family.VERSIONING and is_left and _start(old) in own:
             return Verdict.inconclusive(
                 f"what it changes means something else today, which is not mended: {old.message}"
             )

@@ -229,7 +229,7 @@ class Proposing:
         Words,
         Option(
             metavar="HOST",
-            help="send parts of programs to this machine; any but your own has to be allowed once",
+            help="send parts of programs to this machine, this time; a yes on the terminal holds from then on",
             callback=separated,
             rich_help_panel=MODEL,
         ),

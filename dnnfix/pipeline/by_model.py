@@ -36,7 +36,7 @@ def verify_proposer(settings: Settings, ask: Callable[[str], bool] | None = None
         raise ConfigError(f"[tool.dnnfix.model]: {settings.model.lacks}.")
     if not settings.dry_run and not settings.offline:
         require()
-        allow(settings.model, settings.exchanges, settings.allow_host, ask)
+        allow(settings.model, Settings().exchanges, settings.allow_host, ask)
 
 
 def with_model(attempt: Attempt, source: Source, laboratory: TrialLaboratory) -> tuple[Attempt, ModelUse | None]:

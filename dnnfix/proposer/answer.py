@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,15 +17,12 @@ MOST_CHARACTERS = 20_000
 """Of an answer; what is longer is no answer to what was asked."""
 LONGEST_CAUSE = 160
 
-_CAUSE = re.compile(r"^\s*(?:\*\*)?CAUSE:?(?:\*\*)?:?\s*(.+)$", re.MULTILINE)
-_BLOCK = re.compile(
-    r"^FILE:[ \t]*(?P<file>[^\n]+)\n(?:```\w*\n)?<{5,9} SEARCH[ \t]*\n(?P<old>.*?)^={5,9}[ \t]*\n(?P<new>.*?)^>{5,9} REPLACE[ \t]*$",
-    re.MULTILINE | re.DOTALL,
-)
-_MARK = re.compile(r"^(?:<{5,9} SEARCH|={5,9}|>{5,9} REPLACE)[ \t]*$", re.MULTILINE)
-_NUMBER = re.compile(r"^ {0,3}\d{1,4}\| ?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-"""Characters that no program needs: they hide what a text says from those that read it."""
+_CAUSE = re.compile(r"\s*(?:\*\*)?CAUSE(?:\*\*)?:(?:\*\*)?\s*(.*)")
+_FILE = re.compile(r"(?:\*\*)?FILE:(?:\*\*)?\s*(.+)")
+_SEARCH, _BETWEEN, _REPLACE = (re.compile(form) for form in ("<{5,9} SEARCH", "={5,9}", ">{5,9} REPLACE"))
+_NUMBER = re.compile(r" *\d+\| ?")
+_HIDING = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Categories of characters that no program needs: they hide what a text says from those that read it, or end lines for some."""
 
 
 class Malformed(Exception):
@@ -56,25 +54,52 @@ def read_answer(text: str, shown: Sequence[Excerpt]) -> Answer:
     """The edits of an answer, at their lines. Raises `Malformed`."""
     if len(text) > MOST_CHARACTERS:
         raise Malformed(f"it has {len(text)} characters, and an edit takes at most {MOST_CHARACTERS}")
-    text = text.replace("\r\n", "\n")
-    if _CONTROL.search(text):
+    lines = text.replace("\r\n", "\n").split("\n")
+    if any(unicodedata.category(character) in _HIDING for character in set(text) - {"\t", "\n", "\r"}) or any(
+        "\r" in line for line in lines
+    ):
         raise Malformed("it has control characters in it")
-    found = [*_BLOCK.finditer(text)]
+    causes: list[str] = []
+    found = [*_found(lines, causes)]
     if not found:
         raise Malformed("it has no block of FILE, SEARCH and REPLACE")
-    if len(_MARK.findall(text)) != 3 * len(found):
-        raise Malformed("a block of it is not complete")
     if len(found) > MOST_BLOCKS:
         raise Malformed(f"it has {len(found)} blocks, and at most {MOST_BLOCKS} may be given")
-    blocks = [_block(match["file"].strip().strip("`*\"'"), match["old"], match["new"], shown) for match in found]
+    blocks = [_block(file, old, new, shown) for file, old, new in found]
     if any(a.site.overlaps(b.site) for i, a in enumerate(blocks) for b in blocks[i + 1 :]):
         raise Malformed("two of its blocks replace the same lines")
-    cause = _CAUSE.search(text)
-    said = " ".join(cause[1].split()) if cause else ""
-    return Answer("".join(c for c in said if c.isprintable())[:LONGEST_CAUSE], tuple(blocks))
+    return Answer(" ".join("".join(causes[:1]).split())[:LONGEST_CAUSE], tuple(blocks))
 
 
-def _block(file: str, old: str, new: str, shown: Sequence[Excerpt]) -> Block:
+def _found(lines: Sequence[str], causes: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """File, old and new lines of each block, read line by line: one that does not end costs no more time than another."""
+    file = ""
+    halves: list[list[str]] = []
+    for line in lines:
+        mark = next((n for n, form in enumerate((_SEARCH, _BETWEEN, _REPLACE)) if form.fullmatch(line.rstrip())), None)
+        if mark is not None:
+            if mark != len(halves):
+                raise Malformed("a block of it is not complete")
+            if not file:
+                raise Malformed("a block of it has no line FILE right above it")
+            if mark < 2:
+                halves.append([])
+                continue
+            yield file, halves[0], halves[1]
+            file, halves = "", []
+        elif halves:
+            halves[-1].append(line)
+        elif named := _FILE.fullmatch(line):
+            file = named[1].strip().strip("`*\"'")
+        elif said := _CAUSE.fullmatch(line):
+            causes.append(said[1])
+        elif line.strip() and not line.startswith("```"):
+            file = ""
+    if halves:
+        raise Malformed("a block of it is not complete")
+
+
+def _block(file: str, old: Sequence[str], new: Sequence[str], shown: Sequence[Excerpt]) -> Block:
     excerpt = next((one for one in shown if one.name == file), None)
     if excerpt is None:
         raise Malformed(f"it names a file that was not shown ({file[:80]})")
@@ -93,10 +118,10 @@ def _block(file: str, old: str, new: str, shown: Sequence[Excerpt]) -> Block:
     return Block(Site(first, 1, last, width + 1, excerpt.path), "\n".join(given))
 
 
-def _lines(text: str) -> list[str]:
+def _lines(half: Sequence[str]) -> list[str]:
     """The lines of one half of a block, without the numbers that the prompt has before them, where each has one."""
-    lines = [line.rstrip() for line in text.split("\n")[:-1]]
-    if lines and all(_NUMBER.match(line) for line in lines if line.strip()):
+    lines = [line.rstrip() for line in half]
+    if any(lines) and all(_NUMBER.match(line) for line in lines if line.strip()):
         lines = [_NUMBER.sub("", line, count=1) for line in lines]
     return lines
 

@@ -13,7 +13,12 @@ from dnnfix.proposer.ledger import CapReached, Ledger
 from dnnfix.proposer.tokens import tokens
 
 LIES = 4.0
-"""How many times more or fewer tokens than were counted here a server may tell of; beyond that it is not believed."""
+"""How many times more or fewer tokens than were counted here a server may tell of; beyond that it is not believed. An answer may
+have taken all that it was allowed: what a model thinks before it answers counts, and is not shown.
+"""
+
+FEWER, MORE = 5, 50
+"""Tokens that it may tell of less or more in any case."""
 
 MOST_ANSWERED = 1_500
 """Tokens of an answer that are set aside before it is asked for."""
@@ -60,21 +65,22 @@ class Chat:
         try:
             with self.ledger.call(self.endpoint, self.endpoint.cost(size, MOST_ANSWERED)) as entry:
                 received = ask(self.endpoint, key, asked)
+                text = received.text.replace(key, "…") if key else received.text  # a server may send it back
                 charged, remark = _charged((size, tokens(received.text)), received.told)
                 entry.cost = self.endpoint.cost(*charged)
         except (CapReached, OSError, NoAnswer) as error:
             raise Silent(str(error)) from None
-        return Exchanged(received.text, *charged, entry.cost, remark=received.remark or remark)
+        return Exchanged(text, *charged, entry.cost, remark=received.remark or remark)
 
 
 def _charged(counted: tuple[int, int], told: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
     """The tokens that count against the caps: what the server tells, unless it cannot be true; then the greater number."""
     if told is None:
         return counted, ""
-    if all(own / LIES <= said + 50 and said <= own * LIES + 50 for own, said in zip(counted, told, strict=True)):
+    tops = (int(counted[0] * LIES), max(int(counted[1] * LIES), MOST_ANSWERED))
+    ranges = [*zip(counted, told, tops, strict=True)]
+    if all(said >= 0 and own / LIES <= said + FEWER and said <= top + MORE for own, said, top in ranges):
         return told, ""
-    asked, answered = (max(own, min(said, int(own * LIES))) for own, said in zip(counted, told, strict=True))
-    return (
-        asked,
-        answered,
-    ), f"the server tells of {told[0]} and {told[1]} tokens, where {counted[0]} and {counted[1]} were counted"
+    asked, answered = (max(own, min(said, top)) for own, said, top in ranges)
+    remark = f"the server tells of {told[0]} and {told[1]} tokens, where {counted[0]} and {counted[1]} were counted"
+    return (asked, answered), remark

@@ -1,6 +1,7 @@
 """Whether a host may be told of a program: one that is not this machine is asked about once, on the terminal or by a flag.
 
-A repository's settings may name an endpoint, so that the choice of the host is never theirs: it is kept in the user's cache folder.
+A repository's settings may name an endpoint, a variable with a key and a folder for caches, so that none of these is its choice:
+what was allowed is kept in the user's own cache folder, for a host and a variable.
 """
 
 from __future__ import annotations
@@ -13,28 +14,30 @@ from dnnfix.endpoint import Endpoint
 from dnnfix.errors import ConfigError
 
 FILE = "hosts"
-"""The file in the folder of the model's cache that has the hosts that were allowed, one on a line."""
+"""The file that has the hosts that were allowed, one on a line, each with the variable whose value may be sent there as the key."""
 
 
 def allow(endpoint: Endpoint, folder: Path, allowed: tuple[str, ...], ask: Callable[[str], bool] | None) -> None:
-    """Return where the host may be told of programs. `allowed` are the hosts that flags name; `ask` puts a question to a person.
+    """Return where the host may be told of programs. `folder` is
+    the user's, `allowed` are the hosts that flags name; `ask` puts a question to a person.
 
     Raises `ConfigError` where it may not.
     """
-    if endpoint.is_here or endpoint.host in allowed:
+    if endpoint.is_here or endpoint.host in {host.strip().lower() for host in allowed}:
         return
+    wanted = f"{endpoint.host} {endpoint.key_env}".strip()
     file = folder / FILE
     known: list[str] = []
     with suppress(OSError, ValueError):
         known = file.read_text(encoding="utf-8").splitlines()
-    if endpoint.host in known:
+    if wanted in known:
         return
     key = f" with the key in {endpoint.key_env}" if endpoint.key_env else ""
     if ask is None or not ask(f"Parts of your programs would be sent to {endpoint.host}{key}. Allow that from now on?"):
         raise ConfigError(
-            f"`endpoint` is {endpoint.endpoint}, and parts of your programs would be sent to {endpoint.host}. "
+            f"`endpoint` is {endpoint.endpoint}, and parts of your programs would be sent to {endpoint.host}{key}. "
             f"--allow-host {endpoint.host} allows it; --proposer model --dry-run shows what would be sent."
         )
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file.write_text("\n".join([*known, endpoint.host]) + "\n", encoding="utf-8")
+        file.write_text("\n".join([*known, wanted]) + "\n", encoding="utf-8")

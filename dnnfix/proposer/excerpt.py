@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -16,7 +17,7 @@ from dnnfix.source.program import Source
 
 CONCERNED, RAN, OTHER, UNUSED = 3, 2, 1, 0
 """What a part of a program has to do with its fault: it is on the way to it, the network ran there, it stands at the top of a
-file, or it only defines something to which no run came."""
+file or is spoken of elsewhere, or it only defines something that nothing speaks of."""
 
 LONG = 40
 """Lines from which on a function is taken in parts."""
@@ -24,8 +25,10 @@ LONG = 40
 SMALL = 1_000
 """Tokens up to which a program is shown as a whole."""
 
-PRIVATE = re.compile(r"^\s*#\s*dnnfix:\s*private\b", re.MULTILINE)
-"""The comment of a file that is shown to nobody."""
+PRIVATE = re.compile(r"#[ \t]*dnnfix:[ \t]*private\b", re.IGNORECASE)
+"""The comment of a file that is shown to nobody, wherever it stands."""
+
+_NAME = re.compile(r"[^\W\d]\w*")
 
 Numbered = tuple[int, str]
 
@@ -76,11 +79,17 @@ def names_of(source: Source) -> dict[str, str]:
     }
 
 
+def _lines_of(file: Source) -> list[str]:
+    """The lines as places count them; the end of the last one begins no other."""
+    lines = file.places.lines
+    return lines if lines[-1] else lines[:-1]
+
+
 def excerpts(known: Known, room: int) -> tuple[Excerpt, ...]:
     """The lines to show, within so many tokens; the parts that the fault concerns come first, in whatever file they are."""
     source, names = known.source, names_of(known.source)
     concerned, ran = _concerned(known), _ran(known.trace)
-    texts = {path: source.files[path].text.splitlines() for path in names}
+    texts = {path: _lines_of(source.files[path]) for path in names}
     parts = [part for path in names for part in _parts(path, source.files[path], concerned, ran)]
     if sum(tokens(source.files[path].text) for path in names) > SMALL:
         parts = [part for part in parts if part.weight is not UNUSED]
@@ -94,12 +103,22 @@ def excerpts(known: Known, room: int) -> tuple[Excerpt, ...]:
         room -= cost
         chosen[part.path].update(lines)
     for path, numbers in chosen.items():
+        numbers.update(_headers(numbers, source.files[path]))
         numbers.update(_blank_between(numbers, texts[path]))
     return tuple(
         Excerpt(path, names[path], tuple((n, texts[path][n - 1]) for n in sorted(numbers)), len(texts[path]))
         for path, numbers in chosen.items()
         if numbers
     )
+
+
+def _headers(numbers: set[int], file: Source) -> Iterator[int]:
+    """The lines in which the classes and functions begin that lines which are shown stand in."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and any(
+            node.lineno < number <= (node.end_lineno or 0) for number in numbers
+        ):
+            yield from range(node.lineno, max(node.lineno + 1, node.body[0].lineno))
 
 
 def _blank_between(numbers: set[int], texts: Sequence[str]) -> set[int]:
@@ -142,29 +161,31 @@ def _parts(path: str, file: Source, concerned: Mapping[str, set[int]], ran: Mapp
     """The file in parts that are shown or left out: statements, functions, and the statements of long ones."""
     near, used = concerned.get(path, set()), ran.get(path, set())
     last = 0
-    for first, end, is_definition in _spans(file.tree.body):
+    spoken = Counter(_NAME.findall(file.text))
+    for first, end, name in _spans(file.tree.body):
         lines = set(range(first, end + 1))
-        weight = CONCERNED if lines & near else RAN if lines & used else UNUSED if is_definition else OTHER
+        weight = CONCERNED if lines & near else RAN if lines & used else UNUSED if name and spoken[name] < 2 else OTHER
         yield _Part(path, last + 1 if weight is CONCERNED else first, end, weight)
         last = end
 
 
-def _spans(body: Sequence[ast.stmt]) -> Iterator[tuple[int, int, bool]]:
+def _spans(body: Sequence[ast.stmt]) -> Iterator[tuple[int, int, str]]:
+    """First and last line of each part, and what it defines, if anything."""
     for node in body:
-        first, end = node.lineno, node.end_lineno or node.lineno
-        definition = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        first, end, name = node.lineno, node.end_lineno or node.lineno, ""
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([first, *(decorator.lineno for decorator in node.decorator_list)])
+            name = node.name
         is_split = isinstance(node, ast.ClassDef) or (hasattr(node, "body") and end - first >= LONG)
         inner: list[ast.stmt] = getattr(node, "body", [])
         if is_split and inner and inner[0].lineno > node.lineno:
             spans = [*_spans(inner)]
-            yield first, spans[0][0] - 1, definition
-            yield from ((start, stop, definition or below) for start, stop, below in spans)
+            yield first, spans[0][0] - 1, name
+            yield from ((start, stop, below or name) for start, stop, below in spans)
             if spans[-1][1] < end:
-                yield spans[-1][1] + 1, end, definition
+                yield spans[-1][1] + 1, end, name
         else:
-            yield first, end, definition
+            yield first, end, name
 
 
 def _nearest(lines: range, wanted: set[int], texts: Sequence[str], room: int) -> range:

@@ -7,6 +7,7 @@ are in it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from contextlib import suppress
@@ -57,20 +58,43 @@ class Exchanges:
 
     def known(self, asked: Asked) -> Exchanged | None:
         """What was answered before; `None` where nothing was, or what is there cannot be read."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             found: dict[str, Any] = json.loads(self._file(asked).read_bytes())
-            return replace(Exchanged(**found["answer"]), cached=True)
+            kept = Exchanged(**found["answer"])
+            if found["asked"] == asdict(asked) and _is_sound(kept):
+                return replace(kept, cached=True)
         return None
 
     def keep(self, asked: Asked, answered: Exchanged) -> None:
         """Keep an answer; where the folder cannot be written, it is lost, and nothing else."""
         document = json.dumps({"format": FORMAT, "asked": asdict(asked), "answer": asdict(answered)}, indent=1)
         with suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            own_folder(self.folder)
             handle, made = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(document)
-            os.replace(made, self._file(asked))
+            try:
+                with os.fdopen(handle, "w", encoding="ascii") as file:
+                    file.write(document)
+                os.replace(made, self._file(asked))
+            except OSError:
+                os.unlink(made)
 
     def _file(self, asked: Asked) -> Path:
         return self.folder / f"{asked.key}.json"
+
+
+def own_folder(folder: Path) -> None:
+    """Make a folder, and the one that it lies in, for this user alone. Raises `OSError`."""
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(exist_ok=True, mode=0o700)
+
+
+def _is_sound(kept: Exchanged) -> bool:
+    """Whether what a file has is what `keep` writes: tokens and costs are numbers, and the rest is text."""
+    numbers = (kept.asked_tokens, kept.answered_tokens)
+    return (
+        isinstance(kept.answer, str)
+        and isinstance(kept.remark, str)
+        and all(isinstance(number, int) and number >= 0 for number in numbers)
+        and isinstance(kept.cost, (int, float))
+        and 0 <= kept.cost < math.inf
+    )

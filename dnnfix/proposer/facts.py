@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dnnfix.records import Call, Component, Finding, Json, Nature, Network, Origin, Patch, Trace, Value, Verdict
+from dnnfix.records import (
+    UNLEARNED_CODE,
+    Call,
+    Component,
+    Finding,
+    Json,
+    Nature,
+    Network,
+    Origin,
+    Patch,
+    Refusal,
+    Site,
+    Trace,
+    Value,
+    Verdict,
+)
 from dnnfix.source.diff import program_diff
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
@@ -21,8 +36,20 @@ POINTS = 12
 TRIED = 10
 """Edits of which it is told what came of them."""
 
-LONGEST = 300
-"""Characters of one message."""
+HELD = 12
+"""Names of one frame of which it is told what they held."""
+
+NEAR = 12
+"""Names that there are near to one that is missing."""
+
+OF_IMPORTS = ("ImportError", "ModuleNotFoundError")
+"""Crashes at which no value was computed yet."""
+
+MOST_WRITTEN = 1e6
+"""Whole numbers up to which a float is told with all its digits."""
+
+LONGEST, ENDING = 300, 120
+"""Characters of one message, and those of its end among them where it is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +76,8 @@ class Known:
     signatures: tuple[str, ...] = ()
     made: tuple[str, ...] = field(default=())
     """What the run was given that the program lacks: data, arguments."""
+    written: Callable[[str], str] = str.strip
+    """How a line of code is told."""
 
 
 def facts(known: Known) -> tuple[Fact, ...]:
@@ -59,7 +88,7 @@ def facts(known: Known) -> tuple[Fact, ...]:
         Fact("What the calls at the crash take", known.signatures, needed=4),
         Fact("What rules say of the program (not all of it has to be true)", tuple(_findings(known)), needed=2),
         Fact("How its training went", tuple(_training(known)), needed=3),
-        Fact("What was tried already, and what came of it", tuple(_tried(known.tried)), needed=3),
+        Fact("What was tried already, and what came of it", tuple(_tried(known)), needed=3),
         Fact("The network as it ran", tuple(_network(known)), needed=4),
         Fact("What was made up so that it runs (no part of the program, and no cause)", known.made, needed=0),
     )
@@ -71,20 +100,40 @@ def _symptom(known: Known) -> Iterator[str]:
     if crash is None:
         yield _one_line(known.claim.message)
         yield f"at {_place(source, known.claim)}"
-        yield from _numbers(known.claim.evidence)
+        if known.claim.code != UNLEARNED_CODE:  # whose message has its numbers
+            yield from _numbers(known.claim.evidence)
         yield from (_one_line(f"warning at {w.category}: {w.message}") for w in known.trace.warnings[:3])
         return
     yield f"The program crashes: {crash.kind}: {_one_line(crash.message)}"
     for frame in reversed(crash.frames[-4:]):
-        code = source.files[frame.site.path].text.splitlines() if frame.site.path in source.files else []
-        text = code[frame.site.line - 1].strip() if 0 < frame.site.line <= len(code) else ""
-        yield f"in {frame.function}, {source.line_in_words(frame.site.line, frame.site.path)}: {text}"
-    held = {name: _held(value) for frame in crash.frames[-2:] for name, value in frame.names.items()}
-    for name, said in list(held.items())[:14]:
-        if said:
-            yield f"{name} held {said}"
+        place = source.line_in_words(frame.site.line, frame.site.path)
+        yield f"in {frame.function}, {place}: {_line(known, frame.site)}"
+    for frame in reversed(crash.frames[-2:]):
+        named = {name: _held(value) for name, value in frame.names.items() if "_dnnfix" not in name}
+        told = [f"{name} held {said}" for name, said in named.items() if said]
+        if told:
+            yield f"in {frame.function}, {'; '.join(told[:HELD])}"
+    if crash.refusal is not None:
+        yield from _offers(crash.refusal)
     if crash.call is not None:
         yield f"it failed in {_call(crash.call, source, known.trace.network)}"
+
+
+def _offers(refusal: Refusal) -> Iterator[str]:
+    """What there is near to what the program asked for in vain."""
+    if refusal.parameters is not None:
+        taken = ", ".join(one.name + ("=…" if one.optional else "") for one in refusal.parameters)
+        yield f"{refusal.name} takes ({taken})"
+    names = [offer.path or offer.name for offer in refusal.near[:NEAR]]
+    if names and refusal.asked == "name":
+        yield f"{refusal.owner} has no {refusal.name}; near to it there are {', '.join(names)}"
+
+
+def _line(known: Known, site: Site) -> str:
+    """The line of a site as it is written; empty where the program has none there."""
+    file = known.source.files.get(site.path)
+    lines = file.places.lines if file is not None else []
+    return known.written(lines[site.line - 1]) if 0 < site.line <= len(lines) else ""
 
 
 def _place(source: Source, finding: Finding) -> str:
@@ -98,11 +147,10 @@ def _numbers(evidence: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _origins(known: Known) -> Iterator[str]:
-    for origin in known.origins:
-        file = known.source.files.get(origin.site.path)
-        text = file.text.splitlines()[origin.site.line - 1].strip() if file is not None else ""
+    crash = known.trace.crash
+    for origin in known.origins if crash is not None and crash.kind not in OF_IMPORTS else ():
         held = f"   ({'; '.join(origin.held)})" if origin.held else ""
-        yield f"{known.source.line_in_words(origin.site.line, origin.site.path)}: {text}{held}"
+        yield f"{known.source.line_in_words(origin.site.line, origin.site.path)}: {_line(known, origin.site)}{held}"
 
 
 def _findings(known: Known) -> Iterator[str]:
@@ -118,7 +166,7 @@ def _training(known: Known) -> Iterator[str]:
     places = sorted({round(i * (len(trace.steps) - 1) / (POINTS - 1)) for i in range(POINTS)})
     points = [trace.steps[place] for place in places]
     for name, values in (
-        ("step", [float(step.index) for step in points]),
+        ("step", [step.index for step in points]),
         ("loss", [step.loss for step in points]),
         ("skill (1 is perfect, 0 is guessing)", [step.skill for step in points]),
         ("norm of the gradients", [step.gradient for step in points]),
@@ -148,7 +196,9 @@ def _network(known: Known) -> Iterator[str]:
     for component in network.components:
         if component.kind == "optimizer":
             yield f"the optimizer is {_component(component)}{_made(component, known.source)}"
-    yield from (_call(call, known.source, network) for call in [*calls.values()][:LAYERS])
+    first = {(call.name, call.component, call.site): call for call in reversed(calls.values())}
+    ordered = [call for call in calls.values() if first[call.name, call.component, call.site] is call]
+    yield from (_call(call, known.source, network) for call in ordered[:LAYERS])
 
 
 def _component(component: Component) -> str:
@@ -182,21 +232,21 @@ def _value(value: Value) -> str:
     return said
 
 
-def _tried(patches: Sequence[Patch]) -> Iterator[str]:
-    for patch in patches[:TRIED]:
-        yield _came_of(patch.diff, patch.refusal)
+def _tried(known: Known) -> Iterator[str]:
+    for patch in known.tried[:TRIED]:
+        yield _came_of(patch.diff, patch.refusal, known.written)
 
 
-def in_words(variant: Variant, result: Climb) -> str:
-    """What an edit changes, and what came of it."""
+def in_words(variant: Variant, result: Climb, written: Callable[[str], str] = str.strip) -> str:
+    """What an edit changes, and what came of it; `written` says how lines of code are told."""
     evidence = result.evidence
     refusal = next((verdict for verdict in evidence.verdicts if verdict.status in BLOCKING), None)
-    return _came_of(program_diff(evidence.source_before, variant.source), refusal)
+    return _came_of(program_diff(evidence.source_before, variant.source), refusal, written)
 
 
-def _came_of(diff: str, refusal: Verdict | None) -> str:
+def _came_of(diff: str, refusal: Verdict | None, written: Callable[[str], str]) -> str:
     changed = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
-    shown = " | ".join(" ".join(line.split()) for line in changed[:4])
+    shown = " | ".join(f"{line[0]} {' '.join(written(line[1:]).split())}" for line in changed[:4])
     why = f"{refusal.validator}: {_one_line(refusal.reason)}" if refusal is not None else "was not run"
     return f"[{shown[:LONGEST]}]: {why}"
 
@@ -209,8 +259,8 @@ def _held(value: Json) -> str:
             return f"{length} items"
         case bool() | int():
             return str(value)
-        case float():
-            return _number(value)
+        case float():  # it stays one: `2.0` where an integer is wanted may be the fault
+            return f"{value:.1f}" if value.is_integer() and abs(value) < MOST_WRITTEN else _number(value)
         case str():
             return repr(value[:60])
     return ""
@@ -229,4 +279,6 @@ def _number(value: float) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())[:LONGEST]
+    """The text as one line; of a long one the beginning and the end."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - ENDING]} … {line[-ENDING:]}"

@@ -74,13 +74,22 @@ class Ledger:
         try:
             with closing(self._open()) as base:
                 base.execute("UPDATE call SET cost = ? WHERE id = ?", (cost, number))
-        except sqlite3.Error:
+        except (sqlite3.Error, OSError):
             return  # what was set aside stays
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise OSError(
+                f"{self.path.parent}: no folder for the calls of the model can be made there ({error})"
+            ) from None
         base = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None)
-        base.execute(_TABLE)
+        try:
+            base.execute(_TABLE)
+        except sqlite3.Error:
+            base.close()
+            raise
         return base
 
     @staticmethod

@@ -8,6 +8,7 @@ from dnnfix.proposer.excerpt import Excerpt, excerpts, is_private, names_of
 from dnnfix.proposer.facts import Fact, Known, facts
 from dnnfix.proposer.mask import Mask
 from dnnfix.proposer.tokens import tokens
+from dnnfix.proposer.told import Told, shortened
 
 MOST = 6_000
 """Tokens of everything that is sent in one request."""
@@ -17,6 +18,9 @@ FIRST = 4_000
 
 CODE = 0.5
 """Share of it that is kept for the program at least."""
+
+LEAST = 20
+"""Tokens of a line that is needed and finds no room."""
 
 TASK = """\
 You repair deep-learning programs. Below is what was measured in a run of a program that has a fault, and lines of the program.
@@ -77,9 +81,7 @@ class Prompt:
     def with_more(self, text: str) -> Prompt:
         """The same with something to say behind it, cut where the whole would be too large."""
         room = MOST - self.tokens
-        while tokens(text) > room and text:
-            text = text[: max(0, int(len(text) * 0.9) - 1)]
-        return replace(self, text=f"{self.text}\n{text}")
+        return replace(self, text=f"{self.text}\n{shortened(text, room - 1)}")
 
 
 def may_be_shown(known: Known) -> bool:
@@ -92,12 +94,10 @@ def may_be_shown(known: Known) -> bool:
 def prompt(known: Known, mask: Mask | None = None) -> Prompt:
     """What a model is told of a fault. Files that ask not to be shown are left out, and so is what is said of their lines."""
     room = FIRST - tokens(TASK)
-    hidden = [path for path in known.source.files if path not in names_of(known.source)]
-    sections = [_told(fact, hidden, mask) for fact in facts(known)]
+    told = telling(known, mask)
+    sections = [replace(fact, lines=told.lines(fact.lines)) for fact in facts(told.known(known))]
     code = max(int(CODE * room), room - sum(tokens(_section(fact)) for fact in sections))
-    shown = excerpts(known, code)
-    shown = tuple(map(mask.hidden, shown)) if mask is not None else shown
-    program = "\n\n".join(excerpt.text for excerpt in shown)
+    shown, program = _program(known, mask, code)
     room -= tokens(program)
     parts = []
     for fact in sections:
@@ -108,18 +108,32 @@ def prompt(known: Known, mask: Mask | None = None) -> Prompt:
     return Prompt(TASK, "\n\n".join([*parts, f"# The program\n\n{program}"]), shown)
 
 
-def _told(fact: Fact, hidden: list[str], mask: Mask | None) -> Fact:
-    """A section without what it says of hidden files, and under a mask in other words."""
-    lines = (line for line in fact.lines if not any(path in line for path in hidden))
-    return replace(fact, lines=tuple(mask.hide(line) if mask is not None else line for line in lines))
+def telling(known: Known, mask: Mask | None) -> Told:
+    """How lines about this program are told."""
+    shown = names_of(known.source)
+    return Told([path for path in known.source.files if path not in shown], mask)
+
+
+def _program(known: Known, mask: Mask | None, most: int) -> tuple[tuple[Excerpt, ...], str]:
+    """The lines to show, and how they are written: the other words of a mask may be longer."""
+    room = most
+    while True:
+        shown = excerpts(known, room)
+        shown = tuple(map(mask.hidden, shown)) if mask is not None else shown
+        program = "\n\n".join(excerpt.text for excerpt in shown)
+        if not shown or tokens(program) <= most:
+            return shown, program
+        room = int(room * 0.8)
 
 
 def _section(fact: Fact, room: int | None = None) -> str:
-    """The section, with as many of its lines as there is room for; those that are needed in any case."""
+    """The section, with as many of its lines as there is room for; those that are needed in any case, if in part."""
     text = f"# {fact.heading}"
     for number, line in enumerate(fact.lines):
         longer = f"{text}\n- {line}"
-        if room is not None and number >= fact.needed and tokens(longer) > room:
-            return f"{text}\n- … and {len(fact.lines) - number} more"
+        if room is not None and tokens(longer) > room:
+            if number >= fact.needed:
+                return f"{text}\n- … and {len(fact.lines) - number} more"
+            longer = f"{text}\n- {shortened(line, max(LEAST, room - tokens(text)))}"
         text = longer
     return text if fact.lines else ""

@@ -17,7 +17,9 @@ from dnnfix.proposer.chat import MOST_ANSWERED, Chat, Silent
 from dnnfix.proposer.exchanges import Exchanged
 from dnnfix.proposer.facts import Known, in_words
 from dnnfix.proposer.mask import Mask
-from dnnfix.proposer.prompt import AGAIN, MALFORMED, Prompt, may_be_shown, prompt
+from dnnfix.proposer.prompt import AGAIN, MALFORMED, Prompt, may_be_shown, prompt, telling
+from dnnfix.proposer.reach import reaches_out
+from dnnfix.proposer.told import Told
 from dnnfix.records import (
     UNLEARNED_CODE,
     Applicability,
@@ -28,6 +30,7 @@ from dnnfix.records import (
     Nature,
     Origin,
     Patch,
+    ReplaceLines,
     Trace,
 )
 from dnnfix.synthesize.at_crash import Choice, one_of_each_class, signatures_at_crash, unexplained_crash
@@ -41,6 +44,9 @@ PRIOR = 0.5
 
 MOST_CHANGED = 40
 """Lines of a program that an edit may replace: what rewrites more is another program."""
+
+REPEATED = 4_000
+"""Characters of an answer in another form that are sent back with what is wrong with it."""
 
 PRIVATE = "the file of the fault is marked `dnnfix: private`, and was not sent"
 
@@ -61,7 +67,7 @@ class Question:
 
     claim: Finding
     prompt: Prompt
-    mask: Mask | None = None
+    told: Told
 
     def cost(self, endpoint: Endpoint) -> float:
         """US dollars that the first answers cost at most, as far as prices are known."""
@@ -100,7 +106,7 @@ def question(search: Search, context: Context, masked: bool) -> Question | str:
     if not may_be_shown(known):
         return PRIVATE
     mask = Mask.of(search.origin) if masked else None
-    return Question(claim, prompt(known, mask), mask)
+    return Question(claim, prompt(known, mask), telling(known, mask))
 
 
 @dataclass
@@ -121,7 +127,10 @@ class Round:
             try:
                 self._take(answer)
             except Malformed as wrong:
-                more = MALFORMED.format(why=wrong, answer=answer[: 4 * 1_000])
+                (why,) = self.question.told.lines([str(wrong)]) or ("it cannot be carried out",)
+                more = MALFORMED.format(
+                    why=why, answer="".join(c for c in answer[:REPEATED] if c.isprintable() or c in "\n\t")
+                )
                 self.use = replace(self.use, malformed=self.use.malformed + 1)
                 try:
                     self._take(self._asked(self.question.prompt.with_more(more).text, number))
@@ -138,15 +147,13 @@ class Round:
         answer = read_answer(text, self.question.prompt.shown)
         if sum(block.site.end_line - block.site.line + 1 for block in answer.blocks) > MOST_CHANGED:
             raise Malformed(f"it replaces more than {MOST_CHANGED} lines")
-        mask = self.question.mask
-        edits = [block.edit for block in answer.blocks]
-        if mask is not None:
-            edits = [replace(edit, code=mask.shown(edit.code)) for edit in edits]
+        mask = self.question.told.mask
+        edits = [block.edit if mask is None else _unmasked(block.edit, mask) for block in answer.blocks]
         cause = mask.shown(answer.cause) if mask is not None else answer.cause
         name = self.chat.endpoint.model
         candidate = Candidate(
             self.question.claim.code,
-            cause or f"An edit of {name}",
+            f"{name}: {cause or 'an edit'}",
             FixPattern.CHANGE_NEURAL_ARCHITECTURE,
             tuple(edits),
             (self.question.claim,),
@@ -158,10 +165,21 @@ class Round:
             made = apply(Variant(self.search.origin), candidate)
         except EditError as error:
             raise Malformed(f"its edit cannot be carried out: {error}") from None
+        reached = reaches_out(self.search.origin, made.source)
+        if reached:
+            raise Malformed(f"its edit reaches out of what the program does: {reached}")
         tree = "\n".join(ast.dump(file.tree) for file in made.source.files.values())
         if tree not in self.known and made.source.contents not in self.search.seen:
             self.known.add(tree)
             self.variants.append(made)
+
+
+def _unmasked(edit: ReplaceLines, mask: Mask) -> ReplaceLines:
+    """The edit in the words of the program, at the lines as they are there."""
+    site = edit.site
+    width = len(mask.originals[site.path][site.end_line - 1])
+    code = mask.restored(site.path, site.line, site.end_line, edit.code) if edit.code else ""
+    return replace(edit, site=replace(site, end_column=width + 1), code=code)
 
 
 def ask_model(search: Search, chat: Chat, context: Context, renew: Callable[[], None]) -> ModelUse:
@@ -180,23 +198,24 @@ def ask_model(search: Search, chat: Chat, context: Context, renew: Callable[[], 
     held: list[tuple[Variant, Climb]] = []
     fallen: list[tuple[Variant, Climb]] = []
     text, numbers = asked.prompt.text, range(endpoint.samples)
-    try:
-        for turn in range(2):
-            search.progress(f"asking {endpoint.model}")
-            try:
-                own.ask(text, numbers)
-            finally:
-                renew()
-                _climb(search, own.variants, held, fallen)
-                own.variants.clear()
-            if held or not fallen or turn:
-                break
-            outcomes = "\n".join(f"- {in_words(variant, result)}" for variant, result in fallen)
-            outcomes = asked.mask.hide(outcomes) if asked.mask is not None else outcomes
-            text = asked.prompt.with_more(AGAIN.format(outcomes=outcomes)).text
-            numbers = range(max(1, endpoint.samples // 2))
-    except Silent as error:
-        own.use = replace(own.use, remarks=(*own.use.remarks, str(error)))
+    for turn in range(2):
+        search.progress(f"asking {endpoint.model}")
+        silent = False
+        try:
+            own.ask(text, numbers)
+        except Silent as error:
+            silent = True
+            own.use = replace(own.use, remarks=(*own.use.remarks, str(error)))
+        renew()
+        _climb(search, own.variants, held, fallen)
+        own.variants.clear()
+        if silent or held or not fallen or turn:
+            break
+        written = asked.told.mask.code if asked.told.mask is not None else str.strip
+        came = asked.told.lines([in_words(variant, result, written) for variant, result in fallen])
+        outcomes = "\n".join(f"- {line}" for line in came)
+        text = asked.prompt.with_more(AGAIN.format(outcomes=outcomes)).text
+        numbers = range(max(1, endpoint.samples // 2))
     _choose(search, asked.claim, held)
     return replace(own.use, candidates=len(held) + len(fallen))
 

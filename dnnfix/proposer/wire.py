@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -31,16 +33,16 @@ TRIES = 3
 PAUSE = 2.0
 """Seconds between them, where the server names none."""
 
-_TELLING = "Lang Package-Version OS Arch Runtime Runtime-Version Async Retry-Count Read-Timeout Timeout Helper-Method Raw-Response"
-"""The headers `X-Stainless-…` by which openai's client tells of this machine and of itself."""
+TELLING = ("x-stainless-", "openai-")
+"""How headers begin by which openai's client tells of this machine, of itself, and of the user's account there."""
 
-_WITHOUT: Any = openai.Omit()
-_HEADERS: dict[str, Any] = {
-    **{f"X-Stainless-{name}": _WITHOUT for name in _TELLING.split()},
-    "User-Agent": "dnnfix",
-    "Accept-Encoding": "identity",
-    "OpenAI-Organization": _WITHOUT,
-    "OpenAI-Project": _WITHOUT,
+HEADERS = {"User-Agent": "dnnfix", "Accept-Encoding": "identity"}
+
+
+_HINTS = {
+    401: "the key is missing or wrong",
+    403: "the key may not do that",
+    404: "it does not know the address or the model",
 }
 
 
@@ -58,36 +60,53 @@ class Received:
 
 
 def ask(endpoint: Endpoint, key: str, asked: Asked) -> Received:
-    """The answer to one question. Raises `NoAnswer`."""
+    """The answer to one question, within the time that it may take. Raises `NoAnswer`.
+
+    It is asked in a thread of its own, which is left alone when the time is over: looking up a name, and reading what a server
+    sends byte by byte, have no end of their own.
+    """
     deadline = time.monotonic() + endpoint.timeout
+    heard: SimpleQueue[Received | NoAnswer] = SimpleQueue()
+    Thread(target=_hear, args=(heard, endpoint, key, asked, deadline), daemon=True, name="model").start()
+    try:
+        said = heard.get(timeout=endpoint.timeout)
+    except Empty:
+        raise _late(endpoint) from None
+    if isinstance(said, NoAnswer):
+        raise said
+    return said
+
+
+def _hear(heard: SimpleQueue[Received | NoAnswer], endpoint: Endpoint, key: str, asked: Asked, deadline: float) -> None:
+    try:
+        with _client(endpoint, key, deadline) as client:
+            heard.put(_answered(client, endpoint, asked, deadline))
+    except NoAnswer as error:
+        heard.put(error)
+    except Exception as error:  # noqa: BLE001 - what a server sends may break its client in any way, and is no answer then
+        heard.put(NoAnswer(_in_words(error)))
+
+
+def _answered(client: openai.OpenAI, endpoint: Endpoint, asked: Asked, deadline: float) -> Received:
     newer = False
-    with _client(endpoint, key, deadline) as client:
-        for turn in range(TRIES):
-            try:
-                return _streamed(client, asked, deadline, newer)
-            except openai.RateLimitError as error:
-                pause = _pause(error)
-                if turn + 1 == TRIES or time.monotonic() + pause >= deadline:
-                    raise NoAnswer("the server is too busy, and asks to wait longer than `timeout` allows") from None
+    for turn in range(TRIES):
+        try:
+            return _streamed(client, asked, deadline, newer)
+        except openai.RateLimitError as error:
+            pause = _pause(error)
+            if time.monotonic() + pause >= deadline:
+                raise NoAnswer("the server is too busy, and asks to wait longer than `timeout` allows") from None
+            if turn + 1 < TRIES:
                 time.sleep(pause)
-            except openai.BadRequestError as error:
-                if newer:
-                    raise NoAnswer(f"the server refused the request (status {error.status_code})") from None
-                newer = True  # models that think before they answer take other settings
-            except openai.APITimeoutError:
-                raise NoAnswer(f"no answer within {endpoint.timeout:g} seconds") from None
-            except openai.APIStatusError as error:
-                raise NoAnswer(f"the server refused the request (status {error.status_code})") from None
-            except (
-                openai.OpenAIError,
-                httpx2.HTTPError,
-                httpx2.StreamError,
-                ValueError,
-                TypeError,
-                AttributeError,
-            ) as error:
-                raise NoAnswer(_in_words(error)) from None
-    raise NoAnswer("the server refused every request")
+        except openai.BadRequestError as error:
+            if newer:
+                raise NoAnswer(_refused(error)) from None
+            newer = True  # models that think before they answer take other settings
+        except openai.APITimeoutError:
+            raise _late(endpoint) from None
+        except openai.APIStatusError as error:
+            raise NoAnswer(_refused(error)) from None
+    raise NoAnswer("the server is too busy" if not newer else "the server refused every request")
 
 
 def _streamed(client: openai.OpenAI, asked: Asked, deadline: float, newer: bool) -> Received:
@@ -104,40 +123,57 @@ def _streamed(client: openai.OpenAI, asked: Asked, deadline: float, newer: bool)
         timeout=max(1.0, deadline - time.monotonic()),
         **settings,
     )
-    text, ended = "", ""
+    text, ended, began = "", "", False
     told: tuple[int, int] | None = None
     with stream:
         for chunk in stream:
-            if chunk.usage is not None:
-                told = int(chunk.usage.prompt_tokens), int(chunk.usage.completion_tokens)
+            began = True
+            told = _told(chunk.usage) or told
             for choice in chunk.choices[:1]:
                 text += choice.delta.content or ""
                 ended = choice.finish_reason or ended
             if len(text) > MOST_CHARACTERS:
                 return Received(text[:MOST_CHARACTERS], told, "an answer did not end, and was cut")
+    if not began:
+        raise NoAnswer("what came is no answer of the chat-completions protocol")
     if not ended:
         raise NoAnswer("the server broke its answer off")
     return Received(text, told)
 
 
+def _told(usage: object) -> tuple[int, int] | None:
+    """The tokens of prompt and answer that a server tells of, where it tells of numbers."""
+    asked, answered = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+    return (asked, answered) if isinstance(asked, int) and isinstance(answered, int) else None
+
+
 def _client(endpoint: Endpoint, key: str, deadline: float) -> openai.OpenAI:
     """A client that follows no redirects and reads no more than it has to; proxies are for hosts elsewhere."""
 
+    def silent(request: httpx2.Request) -> None:
+        for name in [name for name in request.headers if name.lower().startswith(TELLING)]:
+            del request.headers[name]
+
     def limited(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise httpx2.DecodingError("compressed, which was not asked for")
+            raise _Unwanted("compressed, which was not asked for")
         stream = response.stream
         if isinstance(stream, httpx2.SyncByteStream):
             response.stream = _Limited(stream, deadline)
 
-    web = httpx2.Client(follow_redirects=False, trust_env=not endpoint.is_here, event_hooks={"response": [limited]})
+    hooks: dict[str, list[Any]] = {"request": [silent], "response": [limited]}
+    web = httpx2.Client(follow_redirects=False, trust_env=not endpoint.is_here, event_hooks=hooks)
     return openai.OpenAI(
         api_key=key or "none",
         base_url=endpoint.endpoint,
         max_retries=0,
         http_client=web,
-        default_headers=_HEADERS,
+        default_headers=HEADERS,
     )
+
+
+class _Unwanted(httpx2.TransportError):
+    """An answer that is not read; says what it is."""
 
 
 class _Limited(httpx2.SyncByteStream):
@@ -151,9 +187,9 @@ class _Limited(httpx2.SyncByteStream):
         for part in self._stream:
             size += len(part)
             if size > MOST_BYTES:
-                raise httpx2.ReadError("too large")
+                raise _Unwanted("too large")
             if time.monotonic() > self._deadline:
-                raise httpx2.ReadTimeout("too slow")
+                raise _Unwanted("too slow")
             yield part
 
     def close(self) -> None:
@@ -167,9 +203,20 @@ def _pause(error: openai.RateLimitError) -> float:
         return PAUSE
 
 
+def _late(endpoint: Endpoint) -> NoAnswer:
+    return NoAnswer(f"no answer within {endpoint.timeout:g} seconds")
+
+
+def _refused(error: openai.APIStatusError) -> str:
+    hint = _HINTS.get(error.status_code, "")
+    return f"the server refused the request (status {error.status_code}{f': {hint}' if hint else ''})"
+
+
 def _in_words(error: Exception) -> str:
-    if isinstance(error, openai.APIConnectionError):
+    """What went wrong; what libraries say is left out, since it may have what was sent in it."""
+    for one in (error, error.__cause__):
+        if isinstance(one, _Unwanted):
+            return f"the answer was not read to its end, as it is {one}"
+    if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
         return "the server cannot be reached, or broke off"
-    if isinstance(error, httpx2.HTTPError):
-        return f"the answer could not be read ({str(error)[:60] or type(error).__name__})"
     return f"what came is no answer of the chat-completions protocol ({type(error).__name__})"

@@ -28,6 +28,7 @@ class Request:
     text: str
     settings: Mapping[str, Any]
     headers: Mapping[str, str]
+    """By their names in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ class Reply:
     """What is sent in place of a stream."""
 
 
+POLL = 0.02
+"""Seconds after which it sees that it is to end."""
+
 Script = Callable[[Request], "Reply | str"]
 
 
@@ -62,7 +66,7 @@ class ScriptedModel:
         self.asked: list[Request] = []
         """What it was asked so far."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL,), daemon=True)
 
     @property
     def endpoint(self) -> str:
@@ -90,7 +94,8 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             said = {message["role"]: message["content"] for message in body["messages"]}
-            reply = model.reply(Request(said.get("system", ""), said.get("user", ""), body, dict(self.headers)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            reply = model.reply(Request(said.get("system", ""), said.get("user", ""), body, headers))
             time.sleep(reply.delay)
             self.send_response(reply.status)
             for name, value in {"Content-Type": "text/event-stream", **reply.headers}.items():
