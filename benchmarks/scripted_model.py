@@ -1,6 +1,6 @@
 """Whether the ladder tells a person's repair among nine wrong ones: a scripted model gives all ten, and the engine chooses.
 
-    python benchmarks/scripted_model.py [--sample N] [--keep FILE] [--jobs 2]
+    python benchmarks/scripted_model.py [--sample 12 | --whole] [--keep FILE] [--jobs 2]
 
 For each case of the benchmark's open half the model is asked as `dnnfix bench replay --arms model` asks one: rules and search
 propose nothing. First it gives the case's own repair alone: where that is accepted, the ladder can tell it. Then it gives the same
@@ -63,14 +63,15 @@ class Result:
 def main() -> None:
     """Measure, and say by the exit code whether the targets are met."""
     parser = arguments(__doc__)
-    parser.add_argument("--sample", type=int, metavar="N", help="N of the cases only")
+    parser.add_argument("--sample", type=int, default=12, metavar="N", help="so many cases (%(default)s)")
+    parser.add_argument("--whole", action="store_true", help="every case of the open half: more than an hour")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="a file of JSON lines for what was measured")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     given = parser.parse_args()
     table = Table.of(given)
     benchmark = Place().opened(["open"])
     cases = runnable([*benchmark.cases(lambda text: None)], Path(sys.executable), print)
-    if given.sample:
+    if not given.whole:
         cases = sampled(cases, given.sample)
     known = _kept(given.keep)
     left = [case for case in cases if case.id not in known]

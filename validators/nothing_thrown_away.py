@@ -3,6 +3,9 @@
 Judged on the syntax trees before and after, function by function. A patch fails that leaves a name unread which was read
 and still is computed by a call, that overwrites a result before it is used, or that has a call stand alone whose result
 was used. Taking a computation away altogether is another matter: a softmax before a loss that has one has to go.
+
+Of a language model's edit it is asked, too, that what a function is given is read in it as before: rules and the search know what they
+leave unread, and an edit that hands a loop nothing to go through removes its crash.
 """
 
 from __future__ import annotations
@@ -36,10 +39,13 @@ Scope: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFuncti
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail on a result that was used and is not any more."""
+    by_model = any(candidate.author for candidate in evidence.applied)
     for path, file in evidence.source_before.files.items():
         before, after = dict(_scopes(file.tree, "")), dict(_scopes(evidence.source_after.files[path].tree, ""))
         for name in (name for name in before if name in after):
             thrown = _thrown_away(before[name], after[name])
+            if not thrown and by_model:
+                thrown = _left_unread(before[name], after[name])
             if thrown:
                 return Verdict.fails(thrown, {"where": name or "module"})
     return Verdict.passes("what was computed is used as before")
@@ -69,6 +75,20 @@ def _thrown_away(before: Scope, after: Scope) -> str:
     kept = Counter(map(_method, _alone(before))) - _methods(after)
     gone = sorted(KEEPING & set(kept))
     return f"a call of {gone[0]} is taken away" if gone else ""
+
+
+def _left_unread(before: Scope, after: Scope) -> str:
+    """The parameter that a function read and reads no more, in words; nothing where it has none."""
+    left = (_parameters(before) & _read(before) & _parameters(after)) - _read(after)
+    return f"{min(left)} is given and not used any more" if left else ""
+
+
+def _parameters(scope: Scope) -> set[str]:
+    if isinstance(scope, ast.Module | ast.ClassDef):
+        return set()
+    taken = scope.args
+    every = [*taken.posonlyargs, *taken.args, *taken.kwonlyargs, *filter(None, (taken.vararg, taken.kwarg))]
+    return {one.arg for one in every}
 
 
 def _read(scope: ast.AST) -> set[str]:

@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from dnnfix.proposer.facts import Known
 from dnnfix.proposer.tokens import tokens
-from dnnfix.records import Trace
+from dnnfix.records import Site, Trace
 from dnnfix.source.program import Source
 
 CONCERNED, RAN, OTHER, UNUSED = 3, 2, 1, 0
@@ -149,11 +149,10 @@ def _ran(trace: Trace) -> Mapping[str, set[int]]:
     return _lines([site for site in sites if site is not None])
 
 
-def _lines(sites: Sequence[object]) -> Mapping[str, set[int]]:
+def _lines(sites: Sequence[Site]) -> Mapping[str, set[int]]:
     found: dict[str, set[int]] = {}
     for site in sites:
-        path, first, last = site.path, site.line, site.end_line  # type: ignore[attr-defined]
-        found.setdefault(path, set()).update(range(first, last + 1))
+        found.setdefault(site.path, set()).update(range(site.line, site.end_line + 1))
     return found
 
 
@@ -201,6 +200,6 @@ def _nearest(lines: range, wanted: set[int], texts: Sequence[str], room: int) ->
         affordable = [n for n in grown if cost + costs[n] <= room]
         if not affordable:
             return range(first, last + 1)
-        for n in affordable[:1]:
-            cost += costs[n]
-            first, last = min(first, n), max(last, n)
+        nearest = min(affordable, key=lambda number: abs(number - centre))
+        cost += costs[nearest]
+        first, last = min(first, nearest), max(last, nearest)

@@ -18,6 +18,9 @@ from typing import Any
 
 FORMAT = 1
 
+CUT = "an answer did not end, and was cut"
+"""The remark on an answer of which only a part is there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

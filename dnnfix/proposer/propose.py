@@ -14,7 +14,7 @@ from dnnfix.endpoint import Endpoint
 from dnnfix.errors import EditError
 from dnnfix.proposer.answer import Malformed, read_answer
 from dnnfix.proposer.chat import MOST_ANSWERED, Chat, Silent
-from dnnfix.proposer.exchanges import Exchanged
+from dnnfix.proposer.exchanges import CUT, Exchanged
 from dnnfix.proposer.facts import Known, in_words
 from dnnfix.proposer.mask import Mask
 from dnnfix.proposer.prompt import AGAIN, MALFORMED, Prompt, may_be_shown, prompt, telling
@@ -47,6 +47,9 @@ MOST_CHANGED = 40
 
 REPEATED = 4_000
 """Characters of an answer in another form that are sent back with what is wrong with it."""
+
+AT_ONCE = 4
+"""Edits that are run side by side before the first of them is judged."""
 
 PRIVATE = "the file of the fault is marked `dnnfix: private`, and was not sent"
 
@@ -123,28 +126,29 @@ class Round:
     def ask(self, text: str, numbers: Sequence[int]) -> None:
         """Ask for so many answers, and for each that has another form once more."""
         for number in numbers:
-            answer = self._asked(text, number)
+            answered = self._asked(text, number)
             try:
-                self._take(answer)
+                self._take(answered)
             except Malformed as wrong:
                 (why,) = self.question.told.lines([str(wrong)]) or ("it cannot be carried out",)
-                more = MALFORMED.format(
-                    why=why, answer="".join(c for c in answer[:REPEATED] if c.isprintable() or c in "\n\t")
-                )
+                said = "".join(c for c in answered.answer[:REPEATED] if c.isprintable() or c in "\n\t")
+                more = MALFORMED.format(why=why, answer=said)
                 self.use = replace(self.use, malformed=self.use.malformed + 1)
                 try:
                     self._take(self._asked(self.question.prompt.with_more(more).text, number))
                 except Malformed:
                     self.use = replace(self.use, malformed=self.use.malformed + 1)
 
-    def _asked(self, text: str, number: int) -> str:
+    def _asked(self, text: str, number: int) -> Exchanged:
         answered = self.chat.ask(self.question.prompt.task, text, number)
         self.use = _with(self.use, answered)
-        return answered.answer
+        return answered
 
-    def _take(self, text: str) -> None:
+    def _take(self, answered: Exchanged) -> None:
         """Take the edits of an answer. Raises `Malformed` where it has none that can be carried out."""
-        answer = read_answer(text, self.question.prompt.shown)
+        if answered.remark == CUT:
+            raise Malformed("it did not end")
+        answer = read_answer(answered.answer, self.question.prompt.shown)
         if sum(block.site.end_line - block.site.line + 1 for block in answer.blocks) > MOST_CHANGED:
             raise Malformed(f"it replaces more than {MOST_CHANGED} lines")
         mask = self.question.told.mask
@@ -223,8 +227,10 @@ def ask_model(search: Search, chat: Chat, context: Context, renew: Callable[[], 
 def _climb(
     search: Search, variants: Sequence[Variant], held: list[tuple[Variant, Climb]], fallen: list[tuple[Variant, Climb]]
 ) -> None:
-    search.laboratory.observe_all([variant.source for variant in variants], search.trace.seed)
-    for variant in variants:
+    for place, variant in enumerate(variants):
+        if place % AT_ONCE == 0:  # not all of them: their runs would take the time in which the first are judged
+            following = [one.source for one in variants[place : place + AT_ONCE]]
+            search.laboratory.observe_all(following, search.trace.seed)
         search.seen.add(variant.source.contents)
         if search.laboratory.out_of_time():
             search.climbs.append((variant, search.unproven(variant)))

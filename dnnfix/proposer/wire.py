@@ -19,7 +19,7 @@ import openai
 
 from dnnfix.endpoint import Endpoint
 from dnnfix.proposer.chat import MOST_ANSWERED
-from dnnfix.proposer.exchanges import Asked
+from dnnfix.proposer.exchanges import CUT, Asked
 
 MOST_BYTES = 4 * 2**20
 """Bytes that are read of one answer: a stream has some hundred for each token."""
@@ -133,12 +133,12 @@ def _streamed(client: openai.OpenAI, asked: Asked, deadline: float, newer: bool)
                 text += choice.delta.content or ""
                 ended = choice.finish_reason or ended
             if len(text) > MOST_CHARACTERS:
-                return Received(text[:MOST_CHARACTERS], told, "an answer did not end, and was cut")
+                return Received(text[:MOST_CHARACTERS], told, CUT)
     if not began:
         raise NoAnswer("what came is no answer of the chat-completions protocol")
     if not ended:
         raise NoAnswer("the server broke its answer off")
-    return Received(text, told)
+    return Received(text, told, CUT if ended == "length" else "")
 
 
 def _told(usage: object) -> tuple[int, int] | None:

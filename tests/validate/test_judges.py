@@ -302,6 +302,21 @@ def test_nothing_thrown_away(old: str, new: str, status: Status) -> None:
     assert judge("nothing-thrown-away", evidence(old=old, new=new)) is status
 
 
+@pytest.mark.parametrize(
+    ("new", "status"),
+    [
+        ("def f(images, masks):\n    return g(masks, masks)\n", Status.FAIL),
+        ("def f(images, masks):\n    return g(masks, images)\n", Status.PASS),
+        ("def f(masks):\n    return g(masks, masks)\n", Status.PASS),
+    ],
+)
+def test_what_a_function_is_given_is_read_after_a_models_edit_too(new: str, status: Status) -> None:
+    given = evidence(old="def f(images, masks):\n    return g(images, masks)\n", new=new)
+    assert judge("nothing-thrown-away", given) is Status.PASS
+    written = replace(given, applied=(replace(given.applied[0], author="a model"),))
+    assert judge("nothing-thrown-away", written) is status
+
+
 def test_no_example_of_the_catalogue_throws_anything_away() -> None:
     for template in registry.templates():
         for example in template.examples:
