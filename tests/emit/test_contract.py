@@ -25,7 +25,7 @@ def test_schema_is_a_schema() -> None:
 def test_document_follows_schema(report: Report, views: dict[str, View]) -> None:
     document = json.loads(contract.text(report, views))
     VALIDATOR.validate(document)
-    assert set(document) == {"schema", "tool", "findings", "patches", "runs", "through", "unchecked"}
+    assert set(document) == {"schema", "tool", "findings", "patches", "runs", "through", "models", "unchecked"}
     assert document["schema"] == "dnnfix/1"
     assert document["tool"]["sandbox"] == "bubblewrap"
     assert [f["outcome"] for f in document["findings"]] == ["repaired", "rejected", "declined", "failed", "declined"]
