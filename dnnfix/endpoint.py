@@ -5,13 +5,14 @@ Nothing here speaks to it (`dnnfix.proposer` does): settings are read for every 
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING, Any
 
 from dnnfix.records.record import record
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 MOST_CALLS = 1_000_000
 MOST_SAMPLES = 20
@@ -48,11 +49,15 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The machine that is asked, without port."""
+        from urllib.parse import urlsplit  # settings are read for every program, and most name no host
+
         return urlsplit(self.endpoint).hostname or ""
 
     @property
     def is_here(self) -> bool:
         """Whether what is sent stays on this machine."""
+        import ipaddress
+
         if self.host == "localhost":
             return True
         try:
@@ -108,6 +113,8 @@ def _keys() -> list[str]:
 
 
 def _address(value: Any) -> str:
+    from urllib.parse import urlsplit
+
     if not isinstance(value, str):
         return "is no text"
     try:

@@ -42,6 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield server
 
 
+@pytest.mark.slow
 def test_pure_noise_is_malformed_and_comes_to_nothing(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,6 +59,7 @@ def test_pure_noise_is_malformed_and_comes_to_nothing(
     assert not re.search(r"^[+-]\w", said.out, re.MULTILINE), said.out
 
 
+@pytest.mark.slow
 def test_the_server_streams_by_seed_and_tells_its_tokens(served: Served) -> None:
     from dnnfix.proposer.wire import ask
 

@@ -145,6 +145,7 @@ def test_a_dry_run_shows_the_prompt_and_sends_nothing(
 # --- answers that never come
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_takes_nothing_away(runner: Runner) -> None:
     without = pipeline.suggest_file(PROGRAM.encode(), "train.py", Settings(), lambda words: None, runner=runner)
     with ScriptedModel([""]) as model:
