@@ -142,31 +142,31 @@ def _asked(case: Case, answers: Sequence[str]) -> Assessed:
 def _answer(program: str, other: str) -> str:
     """Another program as an answer: a block for each place where lines differ, with enough lines around to find it by."""
     old, new = program.splitlines(), other.splitlines()
-    blocks = []
-    for _, first, last, start, stop in _places(old, new):
-        blocks.append(
-            f"FILE: {NAME}\n<<<<<<< SEARCH\n{_lines(old[first:last])}=======\n{_lines(new[start:stop])}>>>>>>> REPLACE\n"
-        )
+    blocks = [
+        f"FILE: {NAME}\n<<<<<<< SEARCH\n{_lines(old[first:last])}=======\n{_lines(new[start:stop])}>>>>>>> REPLACE\n"
+        for first, last, start, stop in _places(old, new)
+    ]
     return f"CAUSE: scripted\n{''.join(blocks)}"
 
 
-def _places(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
-    """Where lines differ, each place grown until its old lines stand once in the program; places that meet are one."""
+def _places(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Where lines differ, as ranges of both, each grown until its old lines stand once in the program; those that meet are one."""
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    places = [list(code) for code in matcher.get_opcodes() if code[0] != "equal"]
-    for place in places:
-        while place[2] - place[1] < len(old) and not _stands_once(old, place[1], place[2]):
-            if place[1] > 0 and place[3] > 0:
-                place[1], place[3] = place[1] - 1, place[3] - 1
-            if place[2] < len(old) and place[4] < len(new):
-                place[2], place[4] = place[2] + 1, place[4] + 1
-    merged: list[list] = []
-    for place in places:
-        if merged and place[1] <= merged[-1][2] + 1:
-            merged[-1][2], merged[-1][4] = max(merged[-1][2], place[2]), max(merged[-1][4], place[4])
-        else:
-            merged.append(place)
-    return [tuple(place) for place in merged]
+    merged: list[tuple[int, int, int, int]] = []
+    for kind, first, last, start, stop in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        while last - first < len(old) and not _stands_once(old, first, last):
+            if first > 0 and start > 0:
+                first, start = first - 1, start - 1
+            if last < len(old) and stop < len(new):
+                last, stop = last + 1, stop + 1
+        if merged and first <= merged[-1][1] + 1:
+            first, start = min(first, merged[-1][0]), min(start, merged[-1][2])
+            last, stop = max(last, merged[-1][1]), max(stop, merged[-1][3])
+            merged.pop()
+        merged.append((first, last, start, stop))
+    return merged
 
 
 def _stands_once(lines: Sequence[str], first: int, last: int) -> bool:
@@ -196,7 +196,7 @@ def _made(program: str, repaired: str) -> Iterator[str]:
     lines = program.splitlines(keepends=True)
     tree = ast.parse(program)
     places = _places(program.splitlines(), repaired.splitlines())
-    at = places[0][1] + 1
+    at = places[0][0] + 1
     statements = [
         node
         for node in ast.walk(tree)
@@ -212,19 +212,14 @@ def _made(program: str, repaired: str) -> Iterator[str]:
     if len(places) > 1:
         new = repaired.splitlines()
         half = program.splitlines()
-        _, first, last, start, stop = places[0]
+        first, last, start, stop = places[0]
         yield _lines([*half[:first], *new[start:stop], *half[last:]])
-    near = [number for _, first, last, *_ in places for number in range(first, last + 2)]
+    near = [number for first, last, *_ in places for number in range(first, last + 2)]
     for seed in range(400):
         other = random_patch(program.encode(), seed).decode()
-        changed = [
-            code
-            for code in difflib.SequenceMatcher(
-                None, lines, other.splitlines(keepends=True), autojunk=False
-            ).get_opcodes()
-            if code[0] != "equal"
-        ]
-        if changed and any(abs(changed[0][1] - number) <= 2 for number in near):
+        pairs = zip(lines, other.splitlines(keepends=True), strict=False)
+        at = next(number for number, (one, new) in enumerate(pairs) if one != new)
+        if any(abs(at - number) <= 2 for number in near):
             yield other
 
 

@@ -15,6 +15,7 @@ from dnnfix.bench.cases import Case, case_ids, read_case
 from dnnfix.bench.instances import Instance, find_benchmark, read_index
 from dnnfix.bench.ledger import Entry, read_ledger
 from dnnfix.bench.selection import Selection, read_selection
+from dnnfix.cli.options import separated
 from dnnfix.errors import InputError
 from dnnfix.run.interpreter import describe
 
@@ -61,6 +62,27 @@ class Place:
         folder = find_benchmark(Path(self.benchmark) if self.benchmark else None)
         index = read_index(folder)
         return Benchmark(folder, index, read_ledger(folder), read_selection(words or (), index))
+
+
+@dataclass(frozen=True)
+class Sample(Place):
+    """Which cases, and how many of them."""
+
+    select: Annotated[
+        list[str] | None,
+        Option(
+            metavar="WORDS",
+            help="ids or words of the index, separated by commas; see `dnnfix bench list --help`",
+            callback=separated,
+        ),
+    ] = None
+    sample: Annotated[
+        int | None, Option(metavar="N", help="N of the cases only, spread over patterns and libraries")
+    ] = None
+
+    def opened(self, words: Sequence[str] | None = None) -> Benchmark:
+        """The benchmark, of which the words choose. Raises `InputError`."""
+        return super().opened(words or self.select)
 
 
 @dataclass(frozen=True)

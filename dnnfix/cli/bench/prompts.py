@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from dnnfix import config, pipeline
 from dnnfix.bench.assessment import NAME
@@ -31,33 +31,22 @@ EXIT_CODES = "0 done, 2 a case is malformed, or the folder cannot be written"
 def run(
     console: Console,
     folder: Annotated[Path, Argument(metavar="FOLDER", help="a new or empty folder of yours")],
-    place: choosing.Place,
+    place: choosing.Sample,
     programs: options.Programs,
     cache: options.Cache,
-    select: Annotated[
-        list[str] | None,
-        Option(
-            metavar="WORDS",
-            help="ids or words of the index, separated by commas; see `dnnfix bench list --help`",
-            callback=options.separated,
-        ),
-    ] = None,
-    sample: Annotated[
-        int | None, Option(metavar="N", help="N of the cases only, spread over patterns and libraries")
-    ] = None,
 ) -> int:
     """Write the first prompt of each case into a folder, as ID.txt: what a model would be told where rules and search
     propose nothing. No model is asked. A case of which nothing is found has no prompt."""
     settings = config.load(Path.cwd(), options.overrides(programs, cache), isolated=True)
     settings = replace(settings, unfixable=("ALL",), proposer="model", dry_run=True)
-    benchmark = place.opened(select)
+    benchmark = place.opened()
     problems: list[str] = []
     cases = benchmark.cases(problems.append)
     for problem in problems:
         console.problem(problem)
     cases = choosing.runnable(cases, Path(settings.python), console.remark)
-    if sample:
-        cases = choosing.sampled(cases, sample)
+    if place.sample:
+        cases = choosing.sampled(cases, place.sample)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):

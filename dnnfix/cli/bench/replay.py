@@ -45,21 +45,10 @@ RESULTS_PANEL = "Results"
 @command(EXAMPLES, EXIT_CODES)
 def run(
     console: Console,
-    place: choosing.Place,
+    place: choosing.Sample,
     programs: options.Programs,
     cache: options.Cache,
     proposing: options.Proposing,
-    select: Annotated[
-        list[str] | None,
-        Option(
-            metavar="WORDS",
-            help="ids or words of the index, separated by commas; see `dnnfix bench list --help`",
-            callback=options.separated,
-        ),
-    ] = None,
-    sample: Annotated[
-        int | None, Option(metavar="N", help="N of the cases only, spread over patterns and libraries")
-    ] = None,
     shard: Annotated[str, Option(metavar="i/n", help="the i-th of n parts; `report` puts them together")] = "1/1",
     unverified: Annotated[
         bool, Option("--unverified", help="cases too that verified.csv does not know as they are")
@@ -111,7 +100,7 @@ def run(
             "--dry-run asks no model, so that nothing can be judged: dnnfix bench prompts writes the prompts."
         )
     settings = config.load(Path.cwd(), options.overrides(programs, cache, proposing), isolated=True)
-    benchmark = place.opened(select)
+    benchmark = place.opened()
     if on == "originals":
         chosen = [i for i in benchmark.index.values() if benchmark.selection.may_take(i)]
         return replay_originals(chosen, settings, output, console)
@@ -127,7 +116,7 @@ def run(
     if Arm.MODEL in chosen_arms or settings.proposer:
         settings = replace(settings, model=config.load(Path.cwd(), {}).model)
         pipeline.verify_proposer(replace(settings, proposer="model"))
-    cases, left_out = _chosen(cases, settings, benchmark, console, sample, unverified)
+    cases, left_out = _chosen(cases, settings, benchmark, console, place.sample, unverified)
     cases = [case for case in cases if part.holds(case.id)]
     if not cases:
         raise InputError("no verified case was chosen. `dnnfix bench list --state verified` shows which there are.")
