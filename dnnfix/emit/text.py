@@ -332,8 +332,6 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
     yield _ending(patch, f"{printable(patch.candidate.title)} ({kind})", palette)
     yield from diff_lines(patch.diff, palette)
-    if patch.candidate.author:
-        yield _row("written by", written_by(patch), palette.yellow, palette)
     label = "unproven" if _is_proposed(patch) else "remains" if patch.remains else "proven"
     yield _row(label, verdict_line(patch), palette.yellow if _is_proposed(patch) else palette.cyan, palette)
     for unseen, said in unshown(patch):
@@ -350,11 +348,6 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
         yield _row("curves", drawn, palette.cyan, palette)
     if patch.certificate:
         yield f"  {palette.dim}certificate {printable(patch.certificate)}{palette.off}"
-
-
-def written_by(patch: Patch) -> str:
-    """Which language model wrote a patch."""
-    return f"the language model {one_line(patch.candidate.author)}; proven as all patches are"
 
 
 def _curves(patch: Patch, palette: Palette) -> str:
@@ -396,7 +389,13 @@ TOLD = ("runs", "same-as-before", "learns", "user-tests-pass")
 
 
 def verdict_line(patch: Patch) -> str:
-    """What the ladder said of a patch in one line: what its runs showed, and the rungs that it passed."""
+    """What the ladder said of a patch in one line, behind the language model that wrote it, if one did."""
+    author = f"written by the language model {one_line(patch.candidate.author)}; " if patch.candidate.author else ""
+    return author + _judgement(patch)
+
+
+def _judgement(patch: Patch) -> str:
+    """What the runs of a patch showed, and the rungs that it passed."""
     if patch.verdict is PatchVerdict.UNVALIDATED:
         return f"not validated: {printable(patch.not_run) or 'nothing was run'}"
     if patch.verdict is PatchVerdict.PARTIAL:
