@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.errors import ConfigError
-from dnnfix.pipeline.attempt import Attempt
 from dnnfix.pipeline.shown import slice_of
 from dnnfix.records import ModelUse
 from dnnfix.source.program import Source
@@ -15,6 +14,7 @@ from dnnfix.source.program import Source
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dnnfix.pipeline.attempt import Attempt
     from dnnfix.validate.laboratory import TrialLaboratory
 
 CONFINED = "what a model writes is code that nobody has read: it is run in the bubblewrap sandbox only, or with --trust"

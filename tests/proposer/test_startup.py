@@ -66,3 +66,9 @@ def test_the_client_is_imported_for_new_questions_only(tmp_path: Path) -> None:
         assert "openai" in imported(tmp_path, RUN, *ask)
     assert "openai" not in imported(tmp_path, RUN, *ask, "--offline")
     assert "openai" not in imported(tmp_path, RUN, *ask)
+
+
+def test_reading_programs_imports_nothing_of_the_search_or_of_models() -> None:
+    code = "import sys, dnnfix.pipeline; print([n for n in sys.modules if n.startswith(('dnnfix.synthesize', 'dnnfix.proposer'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
