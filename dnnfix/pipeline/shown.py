@@ -86,10 +86,11 @@ def _held(found: Sequence[Place], names: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def _value(held: Json) -> str:
+    from dnnfix.synthesize.crash_account import shape_text
+
     match held:
         case {"shape": [*sizes], **rest}:
-            axes = f"{', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''}"
-            return f"({axes}) {str(rest.get('dtype') or '').removeprefix('torch.')}".rstrip()
+            return f"{shape_text(sizes)} {str(rest.get('dtype') or '').removeprefix('torch.')}".rstrip()
         case {"length": length}:
             return f"{length} items"
         case bool() | int() | float():

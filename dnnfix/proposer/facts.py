@@ -25,6 +25,7 @@ from dnnfix.records import (
 from dnnfix.source.diff import program_diff
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
+from dnnfix.synthesize.crash_account import shape_text
 from dnnfix.validate.ladder import BLOCKING, Climb
 
 LAYERS = 40
@@ -271,7 +272,7 @@ def _plain(value: Json) -> str:
 
 
 def _shape(sizes: Sequence[object]) -> str:
-    return f"({', '.join('?' if size is None else str(size) for size in sizes)}{',' if len(sizes) == 1 else ''})"
+    return shape_text(["?" if size is None else size for size in sizes])
 
 
 def _number(value: float) -> str:

@@ -33,6 +33,7 @@ from dnnfix.records import (
     ReplaceLines,
     Trace,
 )
+from dnnfix.source.program import Source
 from dnnfix.synthesize.at_crash import Choice, one_of_each_class, signatures_at_crash, unexplained_crash
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.rivals import OTHERWISE, UNLIKELY, writes_what_was_computed
@@ -172,10 +173,15 @@ class Round:
         reached = reaches_out(self.search.origin, made.source)
         if reached:
             raise Malformed(f"its edit reaches out of what the program does: {reached}")
-        tree = "\n".join(ast.dump(file.tree) for file in made.source.files.values())
+        tree = _tree(made.source)
         if tree not in self.known and made.source.contents not in self.search.seen:
             self.known.add(tree)
             self.variants.append(made)
+
+
+def _tree(source: Source) -> str:
+    """What two programs have in common that differ in comments and layout alone."""
+    return "\n".join(ast.dump(file.tree) for file in source.files.values())
 
 
 def _unmasked(edit: ReplaceLines, mask: Mask) -> ReplaceLines:
@@ -198,7 +204,7 @@ def ask_model(search: Search, chat: Chat, context: Context, renew: Callable[[], 
     if isinstance(asked, str):
         return replace(use, remarks=(asked,))
     own = Round(search, chat, asked, replace(use, prompt_tokens=asked.prompt.tokens))
-    own.known.add("\n".join(ast.dump(file.tree) for file in search.origin.files.values()))
+    own.known.add(_tree(search.origin))
     held: list[tuple[Variant, Climb]] = []
     fallen: list[tuple[Variant, Climb]] = []
     text, numbers = asked.prompt.text, range(endpoint.samples)

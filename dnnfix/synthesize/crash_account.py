@@ -5,7 +5,7 @@ called.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,20 +52,21 @@ def _in_words(value: Any) -> str:
     """An array by its shape and kind, a list by its length, a number or text as it is; nothing of what was not kept."""
     if isinstance(value, Mapping):
         if isinstance(value.get("shape"), (list, tuple)):
-            return f"{str(value.get('dtype', '')).removeprefix('torch.')} {_shape(value['shape'])}".strip()
+            return f"{str(value.get('dtype', '')).removeprefix('torch.')} {shape_text(value['shape'])}".strip()
         if "length" in value:
             return f"a list of {value['length']}"
         return ""
     return repr(value)[:LONGEST] if isinstance(value, (bool, int, float, str)) else ""
 
 
-def _shape(sizes: Any) -> str:
+def shape_text(sizes: Sequence[object]) -> str:
+    """A shape as Python writes it: `(64, 10)`, `(3,)`."""
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
 
 
 def _layer(source: Source, call: Call) -> str:
     """The layer that was called, where it was made, and the shapes that it was given."""
-    given = " and ".join(_shape(value.shape) for value in call.inputs if value.shape is not None)
+    given = " and ".join(shape_text(value.shape) for value in call.inputs if value.shape is not None)
     made = call.made_at
     place = f" of {source.line_in_words(made.line, made.path)}" if made is not None else ""
     return f"{call.name}{place}" + (f", given {given}" if given else "")
