@@ -39,12 +39,11 @@ Scope: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFuncti
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail on a result that was used and is not any more."""
-    by_model = any(candidate.author for candidate in evidence.applied)
     for path, file in evidence.source_before.files.items():
         before, after = dict(_scopes(file.tree, "")), dict(_scopes(evidence.source_after.files[path].tree, ""))
         for name in (name for name in before if name in after):
             thrown = _thrown_away(before[name], after[name])
-            if not thrown and by_model:
+            if not thrown and evidence.by_model:
                 thrown = _left_unread(before[name], after[name])
             if thrown:
                 return Verdict.fails(thrown, {"where": name or "module"})

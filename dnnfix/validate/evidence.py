@@ -67,6 +67,11 @@ class Evidence:
         return tuple(finding for candidate in self.applied for finding in candidate.findings)
 
     @property
+    def by_model(self) -> bool:
+        """Whether a language model wrote a part of the patch."""
+        return any(candidate.author for candidate in self.applied)
+
+    @property
     def renames(self) -> bool:
         """Whether the patch only brings a program to today's versions, in ways that provably keep what it computes."""
         safe = all(candidate.applicability is Applicability.SAFE for candidate in self.applied)

@@ -146,7 +146,7 @@ def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
     if evidence.before.crash is None and after.crashed_after_cut:  # uncut, it may well not
         observe = laboratory.observe_whole
         after = observe(evidence.source_after, seed, *measured)
-    if evidence.before.crash is not None or after.crash is not None:
+    if after.crash is not None or (evidence.before.crash is not None and not evidence.by_model):
         return replace(evidence, after=after)
     before = observe(evidence.source_before, seed, *measured)
     return replace(evidence, before=before, after=after)
