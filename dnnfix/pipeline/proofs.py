@@ -97,7 +97,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         if not meant:
             return False, (f"the finding ({', '.join(written.codes)}) does not appear any more",)
         pattern = FixPattern.CHANGE_NEURAL_ARCHITECTURE
-        repaired = Candidate("", "certified patch", pattern, (), meant, written.applicability)
+        repaired = Candidate("", "certified patch", pattern, (), meant, written.applicability, author=written.author)
         evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
         verdicts = climb(evidence, laboratory).evidence.verdicts
         differences = certificates.differences(written, verdicts, settings.baseline_python)

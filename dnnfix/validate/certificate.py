@@ -48,6 +48,8 @@ class Certificate:
     beside: Mapping[str, str] = field(default_factory=dict)
     """The hashes of the modules beside the program, by their paths in its folder."""
     applicability: Applicability = Applicability.UNSAFE
+    author: str = ""
+    """The language model that wrote the patch: some judges are stricter with one."""
     device: str = "cpu"
     """What the program was run on: `cpu`, or `cuda` with the model of the card."""
 
@@ -150,6 +152,7 @@ def read(path: Path) -> Certificate:
             beside={_inside(str(k)): str(v) for k, v in content["program"].get("beside", {}).items()},
             diff=diff,
             applicability=Applicability(content["patch"].get("applicability", Applicability.UNSAFE)),
+            author=str(content["patch"].get("author") or ""),
             codes=tuple(str(finding["code"]) for finding in content["findings"]),
             seed=int(content["seeds"][0]),
             tier=str(content["sandbox"]),
