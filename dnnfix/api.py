@@ -172,7 +172,7 @@ if TYPE_CHECKING:
     from dnnfix.validate import changes as code_changes
     from dnnfix.validate import learning, symptoms
     from dnnfix.validate.evidence import Evidence, own_fault
-    from dnnfix.validate.reach import Reach, ran_in, reach
+    from dnnfix.validate.reach import Reach, reach, seen_to_run
     from dnnfix.validate.twins import twins
 else:
 

@@ -1,9 +1,10 @@
-"""What ran before still runs: a language model's edit mends a fault, and does not have the program go around it.
+"""What ran before a crash still runs: a language model's edit mends a fault, and does not have the program go around it.
 
-Asked of edits of language models alone. A statement that ran in the program as it was, and that the edit leaves as it stands, has to
+Asked of edits of language models alone. A statement that the crashing program came to, and that the edit leaves as it stands, has to
 run in the edited program, too: a condition that is never true, a loop with nothing to go through and a call that is not made any
-more all keep a program away from its crash. And an edit writes something: one that only takes statements away that ran is refused.
-Rules take away what they know to be useless, and the search has no edit that does.
+more all keep a program away from its crash. Handlers of exceptions are left out, whose exception is gone. And an edit writes
+something: one that only takes statements away that ran is refused. Rules take away what they know to be useless, and the search has
+no edit that does. What TensorFlow compiles is seen to run neither before nor after.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, Source, Verdict, ran_in
+from dnnfix.api import Evidence, Source, Verdict, seen_to_run
 
 NAME = "nothing-skipped"
 RUNG = "property"
@@ -22,15 +23,16 @@ MEASURES = ("lines",)
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail where a statement that ran does not run any more, or is taken away with nothing in its place."""
-    if not evidence.by_model:
-        return Verdict.not_applicable("no language model wrote the patch")
+    if not evidence.by_model or evidence.before.crash is None:
+        return Verdict.not_applicable("this is asked of a language model's edits at a crash")
     before, after = evidence.source_before, evidence.source_after
-    ran, runs = ran_in(evidence.before), ran_in(evidence.after)
+    ran, runs = seen_to_run(evidence.before), seen_to_run(evidence.after)
     if ran is None or runs is None:
         return Verdict.not_applicable("which lines ran is not known")
     for path, file in before.files.items():
         left, now = _left(file.text, after.files[path].text), runs.get(path, frozenset())
-        skipped = [line for line in sorted(ran.get(path, ())) if line in left and left[line] not in now]
+        came = sorted(ran.get(path, frozenset()) - _handling(file))
+        skipped = [line for line in came if line in left and left[line] not in now]
         if skipped:
             return Verdict.fails(f"what ran at {before.line_in_words(skipped[0], path)} does not run any more")
     taken = [place for place in _taken_away(before, after) if place[1] in ran.get(place[0], ())]
@@ -45,6 +47,12 @@ def _left(before: str, after: str) -> dict[int, int]:
     old, new = ([line.strip() for line in text.split("\n")] for text in (before, after))
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     return {block.a + i + 1: block.b + i + 1 for block in blocks for i in range(block.size)}
+
+
+def _handling(file: Source) -> set[int]:
+    """The lines of handlers of exceptions."""
+    handlers = file.nodes(ast.ExceptHandler)
+    return {line for one in handlers for line in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
 
 
 def _taken_away(before: Source, after: Source) -> Iterator[tuple[str, int]]:

@@ -49,8 +49,8 @@ class Experiment(StrEnum):
     ANSWERS = "answers"
     """The first rows of training with the targets they are given: `rows`, `targets`, `width` (`answers.py`)."""
     LINES = "lines"
-    """The lines on which statements begin that ran, by the path of each file of the program that was loaded; no result where
-    TensorFlow compiles functions from their text."""
+    """The lines on which statements begin that ran, by the path of each file of the program that was loaded. Where TensorFlow compiles
+    functions from their text, in which it is not seen what runs, the result is called `some-lines`."""
     ROWS_APART = "rows-apart"
     """After the last step, how far the rows of a batch change with the rows beside them: `axis` (of the batch), `rows`,
     `change` (0.0 when they do not); null where the axis of the batch is not known for certain."""

@@ -47,7 +47,17 @@ def reach(before: Source, after: Source, trace: Trace) -> Reach | None:
 
 def ran_in(trace: Trace) -> Mapping[str, frozenset[int]] | None:
     """The lines on which statements begin that ran, by file; `None` where that was not recorded."""
-    found = trace.probes.get("lines")
+    return _listed(trace, "lines")
+
+
+def seen_to_run(trace: Trace) -> Mapping[str, frozenset[int]] | None:
+    """As `ran_in`; where TensorFlow compiled functions, the lines that ran outside of these."""
+    every = ran_in(trace)
+    return every if every is not None else _listed(trace, "some-lines")
+
+
+def _listed(trace: Trace, name: str) -> Mapping[str, frozenset[int]] | None:
+    found = trace.probes.get(name)
     if not isinstance(found, Mapping):
         return None
     listed = {path: lines for path, lines in found.items() if isinstance(lines, (list, tuple))}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
-from dnnfix.validate.reach import ran_in
+from dnnfix.validate.reach import ran_in, seen_to_run
 
 PROGRAM = '''"""What it is."""
 from __future__ import annotations
@@ -62,3 +62,10 @@ def test_statements_that_ran_are_told_by_file(runner: Runner) -> None:
     assert {"if flag:", "return 2", "return 3", "pass", "raise ValueError(number)", "os.waitpid(child, 0)"} <= ran
     assert ran.isdisjoint({"return 1", "return 4", 'print("behind")'})
     assert lines["helper.py"] == {1, 2, 5, 9}
+
+
+def test_what_ran_of_a_program_of_tensorflow_is_told_under_another_name(runner: Runner) -> None:
+    program = b"import sys\n\n\ndef compiled():\n    return 1\n\n\nsys.modules['tensorflow'] = sys\nprint(2)\n"
+    trace = runner.run(Job("program.py", program, 0, Budget(seconds=10.0), experiments=(Experiment.LINES,)))
+    assert ran_in(trace) is None
+    assert seen_to_run(trace) == {"": frozenset({1, 4, 8, 9})}

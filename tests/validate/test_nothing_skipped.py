@@ -80,9 +80,17 @@ def test_a_statement_that_did_not_run_may_go() -> None:
     assert judged(replace(given, before=before)).status is Status.PASS
 
 
-def test_it_is_asked_of_models_alone_and_where_lines_are_known() -> None:
+def test_a_handler_of_the_exception_that_is_gone_need_not_run() -> None:
+    program = "try:\n    x = [0] * 1.5\nexcept TypeError:\n    print('no list')\n    raise\n"
+    given = evidence(program.replace("1.5", "1"), (1, 2))
+    before = replace(given.before, probes={"lines": {"": [1, 2, 4, 5]}})
+    assert judged(replace(given, source_before=source(program), before=before)).status is Status.PASS
+
+
+def test_it_is_asked_at_crashes_of_models_alone_and_where_lines_are_known() -> None:
     skipping = evidence(PROGRAM.replace("parts == -1", "parts == -2"), (1, 2, 4, 5, 8))
     assert judged(skipping).status is Status.FAIL
     assert judged(replace(skipping, after=Trace(RunOutcome.FINISHED))).status is Status.NOT_APPLICABLE
+    assert judged(replace(skipping, before=replace(skipping.before, crash=None))).status is Status.NOT_APPLICABLE
     by_rule = evidence(PROGRAM.replace("parts == -1", "parts == -2"), (1, 2, 4, 5, 8), author="")
     assert judged(by_rule).status is Status.NOT_APPLICABLE
