@@ -78,7 +78,7 @@ def test_suggest_and_fix_prove_by_running(place: Path, capfd: pytest.CaptureFixt
     told: list[str] = []
     report = dnnfix.suggest(CRASHING, progress=told.append, isolated=True, jobs=1)
     (accepted,) = [patch for _, patch in report.patches() if patch.verdict is dnnfix.PatchVerdict.ACCEPTED][:1]
-    assert told and accepted.diff.startswith("diff --git a/stdin.py")
+    assert told and accepted.diff.startswith("diff a/stdin.py")
     (place / "train.py").write_text(CRASHING)
     fixed = dnnfix.fix("train.py", unsafe=True, isolated=True, jobs=1)
     assert fixed.source != CRASHING and fixed.applied

@@ -18,7 +18,7 @@ from dnnfix.bench.symptoms import Predicate, Shown
 from dnnfix.emit.hunks import Replacement, apply, replacements
 from dnnfix.errors import InputError
 from dnnfix.run.runner import Runner
-from dnnfix.source.diff import unified_diff
+from dnnfix.source.diff import git_diff
 
 LEAST_SHOWING = 4
 """Of the five seeds, how many have to show the symptom in the program with the fault."""
@@ -124,7 +124,7 @@ def form_problems(case: Case) -> Iterator[str]:
     for name, diff in case.repairs.items():
         after = case.after(name)
         ast.parse(after, name)
-        if unified_diff(case.program, after, PROGRAM) != diff:
+        if git_diff(case.program, after, PROGRAM) != diff:
             yield f"{name} is not what `git diff` writes for this change: file names, context or line numbers differ"
 
 

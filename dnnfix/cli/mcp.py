@@ -33,7 +33,7 @@ def run(
         bool,
         Option(
             "--local-rules",
-            help="load rules of the folders that settings name in `templates`: they are programs, and run with every call",
+            help="trust what the settings of folders name: `templates`, `python`, `test-command` and `baseline-python`, which run with your rights, and `cache-dir`",
             rich_help_panel=options.RULES,
         ),
     ] = False,

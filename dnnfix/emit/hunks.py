@@ -9,7 +9,7 @@ from dnnfix.errors import InputError
 from dnnfix.records.record import record
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
-_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_FILE = re.compile(r"^(?=diff )", re.MULTILINE)
 _NEW_NAME = re.compile(r"^\+\+\+ (.*)$", re.MULTILINE)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 

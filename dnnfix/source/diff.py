@@ -27,13 +27,20 @@ def unified_diff(before: bytes, after: bytes, path: str) -> str:
         return ""
     old, new = _lines(before), _lines(after)
     name = path.removeprefix("./").lstrip("/")
-    parts = [f"diff --git {_quoted('a/' + name)} {_quoted('b/' + name)}\n"]
+    # Without `--git`: of a patch that says so git takes names from the top of the repository, and passes over the others silently.
+    parts = [f"diff {_quoted('a/' + name)} {_quoted('b/' + name)}\n"]
     # git marks the end of a name with a space in it by a tab.
     tab = "\t" if " " in name and _quoted(name) == name else ""
     parts.append(f"--- {_quoted('a/' + name)}{tab}\n+++ {_quoted('b/' + name)}{tab}\n")
     for group in _hunks(_operations(old, new)):
         parts.extend(_hunk(group, old, new))
     return "".join(parts)
+
+
+def git_diff(before: bytes, after: bytes, path: str) -> str:
+    """The diff in git's own form, as `git diff` prints it: the path is one from the top of the repository."""
+    diff = unified_diff(before, after, path)
+    return f"diff --git{diff.removeprefix('diff')}" if diff else ""
 
 
 def program_diff(before: Source, after: Source) -> str:

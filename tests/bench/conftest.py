@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dnnfix.source.diff import unified_diff
+from dnnfix.source.diff import git_diff
 from tests.cli.conftest import call, folder
 
 __all__ = ["call", "folder"]
@@ -149,7 +149,7 @@ def write_case(folder: Path, program: str, lines: tuple[str, str], table: str) -
     assert repaired != program
     (folder / "case.toml").write_text(table)
     (folder / "buggy.py").write_text(program)
-    (folder / "repair.diff").write_text(unified_diff(program.encode(), repaired.encode(), "buggy.py"))
+    (folder / "repair.diff").write_text(git_diff(program.encode(), repaired.encode(), "buggy.py"))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from dnnfix.bench.symptoms import Shown
 from dnnfix.bench.verify import Proof, fingerprint, verify
 from dnnfix.errors import InputError
 from dnnfix.run.runner import Runner
-from dnnfix.source.diff import unified_diff
+from dnnfix.source.diff import git_diff
 
 
 def rewrite(path: Path, old: str, new: str) -> None:
@@ -97,7 +97,7 @@ def write_repair(case: Path, *changes: tuple[str, str], name: str = "repair.diff
     for old, new in changes:
         assert old in after
         after = after.replace(old, new, 1)
-    (case / name).write_text(unified_diff(before.encode(), after.encode(), "buggy.py"))
+    (case / name).write_text(git_diff(before.encode(), after.encode(), "buggy.py"))
 
 
 def test_a_program_that_does_not_show_its_symptom_is_no_case(benchmark: Path, runner: Runner) -> None:

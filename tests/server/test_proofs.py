@@ -75,7 +75,7 @@ def test_a_proven_patch_is_offered_shown_and_applied(connected: Connected, folde
             assert any("(proven" in action.title for action in own)
             (show, *_) = [a.command for a in own if a.command is not None and a.command.command == "dnnfix.showDiff"]
             diff = await editor.command(show.command, *(show.arguments or []))
-            assert diff.startswith("diff --git") and "+" in diff
+            assert diff.startswith("diff ") and "+" in diff
             shown = editor.client.shown_documents[-1].uri
             assert shown.endswith("a.py.diff")
             editor.change(uri, 2, types.TextDocumentContentChangeWholeDocument(after))

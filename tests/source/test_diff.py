@@ -86,7 +86,7 @@ def test_names_of_all_kinds(path: str, tmp_path: Path) -> None:
 
 def test_headers_are_those_of_git() -> None:
     assert unified_diff(b"a\n", b"b\n", "/x/a.py") == (
-        "diff --git a/x/a.py b/x/a.py\n--- a/x/a.py\n+++ b/x/a.py\n@@ -1 +1 @@\n-a\n+b\n"
+        "diff a/x/a.py b/x/a.py\n--- a/x/a.py\n+++ b/x/a.py\n@@ -1 +1 @@\n-a\n+b\n"
     )
 
 
@@ -116,3 +116,12 @@ def test_it_is_the_diff_that_git_makes(tmp_path: Path) -> None:
         assert [line.split(b" @@")[0] for line in ours.split(b"\n") if line.startswith(b"@@ -")][
             : len(theirs)
         ] == theirs
+
+
+def test_it_is_applied_below_the_top_of_a_repository_too(tmp_path: Path) -> None:
+    """Git takes the names of its own patches from the top, and says nothing of those that it passes over."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=30)
+    for path in ("net.py", "pkg/my net.py"):
+        folder = tmp_path / "sub" / Path(path).stem
+        folder.mkdir(parents=True)
+        assert applied(b"a\nb\n", unified_diff(b"a\nb\n", b"a\nB\n", path), path, folder) == b"a\nB\n"
