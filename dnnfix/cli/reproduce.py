@@ -97,12 +97,11 @@ def _check(target: Path | None, path: Path, force: bool) -> None:
 
 def _lines(path: str, result: Reproduced) -> Iterator[str]:
     reproduction = result.reproduction
-    first = result.traces[0]
     others = f" (also: {', '.join(result.typed.others)})" if result.typed.others else ""
     yield f"{printable(path)}: {result.typed.kind.value} bug{others}"
     for reason in result.typed.reasons[:3]:
         yield f"  because    {printable(reason)}"
-    yield f"  as it is   {first.outcome.value}{f': {printable(first.detail[:200])}' if first.detail else ''}"
+    yield f"  as it is   {printable(result.as_it_is[:300])}"
     for step in reproduction.steps:
         yield f"  {'made' if step.invented else 'done'}       {printable(str(step))}"
     for missing in reproduction.missing:

@@ -181,6 +181,8 @@ class Verified:
     """The program that was run."""
     holds: bool
     """Whether the proof came out as before."""
+    applied: bool
+    """Whether the patch is in the file now, or something else: the proof is about the program as it was and with the patch."""
     differences: tuple[str, ...]
     """In what it differs, and what could not be repeated here."""
 

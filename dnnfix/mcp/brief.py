@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
+from dnnfix.emit import hunks
 from dnnfix.emit.choice import applicable
 from dnnfix.emit.text import unshown, verdict_line
 from dnnfix.emit.view import View, place, plain
@@ -74,6 +75,11 @@ class Room:
         """The diff, whole or not at all: a part of one could not be applied."""
         text = whole(patch.diff)
         lines = text.count("\n")
+        if text != patch.diff:
+            self.leave_out(
+                f"the diff of {path}, which has bytes that are not UTF-8: `dnnfix suggest {path} --output-format diff` prints it"
+            )
+            return ""
         if lines > self.diff_lines or len(text) > self.diff_size:
             where = f"it stands in {patch.certificate} under patch.diff, and" if patch.certificate else "it"
             self.leave_out(
@@ -89,7 +95,9 @@ class Room:
 def repaired(report: FileReport, seen: View, room: Room) -> Repaired:
     """What came of one program."""
     order = sorted(report.findings, key=lambda result: result.outcome not in _FIRST)
-    offered = list(_offered(report))
+    offered = [patch for patch in _offered(report) if not _leads_out(patch)]
+    if len(offered) < len([*_offered(report)]):
+        room.leave_out(f"patches of modules of {report.path} that lie outside of the folder")
     shown = offered[: CHOICES if offered and offered[0].verdict is PatchVerdict.CHOICE else 1]
     if len(offered) > len(shown):
         room.leave_out(f"{len(offered) - len(shown)} further patches of {report.path}: apply one, then ask again")
@@ -130,6 +138,11 @@ def _offered(report: FileReport) -> Iterator[Patch]:
         if own := [patch for patch in allowed if patch.verdict is verdict]:
             yield from own
             return
+
+
+def _leads_out(patch: Patch) -> bool:
+    """Whether a patch changes a file that is not below the folder of the answer."""
+    return any(name.startswith("../") for name in hunks.sections(patch.diff))
 
 
 def _patch(patch: Patch, path: str, room: Room) -> Offered:

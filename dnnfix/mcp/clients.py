@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolRequestParams, InputRequiredResult, ListRootsRequest, ListRootsResult
 
@@ -23,13 +24,18 @@ async def folders_of(
     """The folders that the client works in: its roots, or the working folder of the server where it names none.
 
     From the protocol of 2026 on, the client has to call again with its roots, which is what the other result asks for.
-    Raises `InputError` where none of the roots is a folder of this machine.
+    Raises `InputError` where none of the roots is a folder of this machine, or the client does not say.
     """
     capabilities = context.session.client_capabilities
     if capabilities is None or capabilities.roots is None:
         return (Path.cwd(),)
     if context.session.can_send_request:
-        named = await context.session.send_request(ListRootsRequest(), ListRootsResult, PATIENCE)
+        try:
+            named = await context.session.send_request(ListRootsRequest(), ListRootsResult, PATIENCE)
+        except MCPError as error:
+            raise InputError(
+                f"the client did not say where it works ({error}). Its `roots/list` has to answer, or its capabilities not name roots."
+            ) from None
     else:
         said = (params.input_responses or {}).get(ROOTS)
         if not isinstance(said, ListRootsResult):

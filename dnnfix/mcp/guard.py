@@ -11,7 +11,6 @@ from dnnfix import config
 from dnnfix.config import Settings
 from dnnfix.programs import SettingsByFolder
 
-
 OF_WHO_STARTED_IT = ("python", "baseline_python", "test_command", "cache_dir", "baseline")
 """Settings that name what is run with the user's rights, and where files are written: those of a folder, which an agent may write, are passed over."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dnnfix import pipeline
 from dnnfix.emit.view import view
@@ -16,6 +18,9 @@ from dnnfix.mcp.places import admits, placed
 from dnnfix.programs import MAX_SOURCE, SUFFIXES, UNNAMED_SOURCE, Finder, Program, read
 from dnnfix.records import FileReport
 from dnnfix.selectors import verify as verify_settings
+
+if TYPE_CHECKING:
+    from dnnfix.validate.certificate import Certificate
 
 Progress = Callable[[str], None]
 
@@ -142,7 +147,7 @@ def reproduce(
     verify_settings(settings)
     made = pipeline.reproduce_report if suffix in REPORTS else pipeline.reproduce_file
     result = made(raw, path, settings, progress)
-    room, first = brief.Room(), result.traces[0]
+    room = brief.Room()
     text = script.script(result.program, result.reproduction) if with_script else ""
     if text.count("\n") > SCRIPT_LINES or len(text) > brief.DIFF_SIZE:
         room.leave_out(f"the script: `dnnfix reproduce {path} --output SCRIPT` writes it")
@@ -155,7 +160,7 @@ def reproduce(
         path=brief.line(path),
         succeeded=result.succeeded,
         outcome=brief.line(result.outcome),
-        as_it_is=brief.line(f"{first.outcome.value}: {first.detail}" if first.detail else first.outcome.value),
+        as_it_is=brief.line(result.as_it_is),
         kind=result.typed.kind.value,
         steps=tuple(
             answers.Made(
@@ -177,19 +182,35 @@ def verify(guard: Guard, folders: tuple[Path, ...], certificate: str, progress: 
     from dnnfix.validate import certificate as certificates
 
     file = _certificate(guard, folders, certificate)
-    folder, program = placed(certificates.read(file).path, folders)
+    written = certificates.read(file)
+    folder, program = _certified(written, folders)
     os.chdir(folder)
     settings = guard.settings().of((folder / program).parent)
     verify_settings(settings)
     progress("running the proof again")
+    applied = certificates.digest((folder / program).read_bytes()) != written.program_hash
     holds, differences = pipeline.verify_certificate(str(file), settings)
     return answers.Verified(
         certificate=str(file),
         folder=str(folder),
         program=brief.line(program),
         holds=holds,
+        applied=applied,
         differences=tuple(brief.line(text) for text in differences[: brief.FINDINGS]),
     )
+
+
+def _certified(written: Certificate, folders: tuple[Path, ...]) -> tuple[Path, str]:
+    """Where the program of a certificate lies: of several folders that have one of that name the one where it is what was certified.
+
+    Raises `InputError` where it lies in none.
+    """
+    for start in folders:
+        with suppress(InputError):
+            folder, below = placed(str(start / written.path), folders)
+            if pipeline.is_certified(written, folder / below):
+                return folder, below
+    return placed(written.path, folders)
 
 
 def _certificate(guard: Guard, folders: tuple[Path, ...], path: str) -> Path:

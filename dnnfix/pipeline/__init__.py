@@ -9,7 +9,7 @@ from __future__ import annotations
 from dnnfix.pipeline.by_model import verify_proposer
 from dnnfix.pipeline.check import check_file, check_source, unmigrated
 from dnnfix.pipeline.garbage import collecting_at_the_end
-from dnnfix.pipeline.proofs import verify_certificate
+from dnnfix.pipeline.proofs import is_certified, verify_certificate
 from dnnfix.pipeline.reproduction import reproduce_file, reproduce_report
 from dnnfix.pipeline.suggest import suggest_file
 
@@ -17,6 +17,7 @@ __all__ = [
     "check_file",
     "check_source",
     "collecting_at_the_end",
+    "is_certified",
     "reproduce_file",
     "reproduce_report",
     "suggest_file",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dnnfix.emit.hunks import Replacement
     from dnnfix.run.job import Tier
     from dnnfix.synthesize.repairs import Repair
+    from dnnfix.validate.certificate import Certificate
 
 
 def certified(
@@ -58,7 +59,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     from dnnfix.synthesize.at_training import as_suspected, look_at_training
     from dnnfix.validate import certificate as certificates
     from dnnfix.validate.evidence import Evidence
-    from dnnfix.validate.ladder import climb
+    from dnnfix.validate.ladder import BLOCKING, climb
 
     written = certificates.read(Path(path))
     changes = {name: hunks.replacements(section) for name, section in hunks.sections(written.diff).items()}
@@ -99,10 +100,27 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         pattern = FixPattern.CHANGE_NEURAL_ARCHITECTURE
         repaired = Candidate("", "certified patch", pattern, (), meant, written.applicability, author=written.author)
         evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
-        verdicts = climb(evidence, laboratory).evidence.verdicts
-        differences = certificates.differences(written, verdicts, settings.baseline_python)
+        climbed = climb(evidence, laboratory)
+        differences = certificates.differences(written, climbed.evidence.verdicts, settings.baseline_python)
+        if not climbed.accepted and not differences:  # a certificate may leave out what stands against its patch
+            (against, *_) = [verdict for verdict in climbed.evidence.verdicts if verdict.status in BLOCKING]
+            differences = (
+                f"{against.validator}: the certificate does not name it, and it is {against.status.value}: {against.reason}",
+            )
     here = gpu.device_of(before.raw, again.asked_device)
     return not differences, (*differences, *certificates.unrepeated(written, settings.baseline_python, here))
+
+
+def is_certified(written: Certificate, file: Path) -> bool:
+    """Whether a file is the program of a certificate, as it was or with the patch applied."""
+    from dnnfix.emit import hunks
+
+    own = hunks.replacements(hunks.sections(written.diff).get(hunks.own_section(written.path), ""))
+    try:
+        _certified_bytes("", file, written.program_hash, own)
+    except CertificateError:
+        return False
+    return True
 
 
 def _certified_bytes(path: str, file: Path, digest: str, changes: Sequence[Replacement]) -> bytes:

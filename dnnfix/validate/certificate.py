@@ -138,7 +138,7 @@ def read(path: Path) -> Certificate:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise CertificateError(f"{path}: cannot be read as a certificate: {error}") from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise CertificateError(f"{path}: not a dnnfix certificate (its `schema` has to be {SCHEMA!r})")
@@ -146,6 +146,8 @@ def read(path: Path) -> Certificate:
         diff = str(content["patch"]["diff"])
         if digest(diff.encode("utf-8", "surrogateescape")) != content["patch"]["sha256"]:
             raise CertificateError(f"{path}: the patch in it does not match its hash; it was changed by hand")
+        if not diff.strip() or not content["verdicts"]:
+            raise CertificateError(f"{path}: the certificate proves nothing: it has no patch, or no verdict")
         return Certificate(
             path=str(content["program"]["path"]),
             program_hash=str(content["program"]["sha256"]),
@@ -166,7 +168,7 @@ def read(path: Path) -> Certificate:
                 scaffold=_scaffold(content["program"].get("reproduction", {}).get("scaffold", {}))
             ),
         )
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise CertificateError(f"{path}: the certificate lacks or garbles a field: {error!r}") from error
 
 

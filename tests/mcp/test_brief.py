@@ -83,7 +83,16 @@ def test_advice_is_never_offered() -> None:
     assert not brief.repaired(report(shown), View(), brief.Room()).patches
 
 
-def test_what_is_no_character_is_replaced() -> None:
-    odd = patch(1, PatchVerdict.ACCEPTED, diff="diff --git a/a.py b/a.py\n+\udcff\n")
-    (offered,) = brief.repaired(report(odd), View(), brief.Room()).patches
-    assert json.dumps(BY_NAME["suggest"].given(Suggested("/f", (), (), (offered.diff,))), ensure_ascii=False).encode()
+def test_a_diff_with_what_is_no_character_is_left_out_as_it_would_not_apply() -> None:
+    odd, room = patch(1, PatchVerdict.ACCEPTED, diff="diff a/a.py b/a.py\n+\udcff\n"), brief.Room()
+    (offered,) = brief.repaired(report(odd), View(), room).patches
+    assert offered.diff == "" and "UTF-8" in room.left_out[0]
+
+
+def test_no_patch_leads_out_of_the_folder() -> None:
+    out, room = (
+        patch(1, PatchVerdict.ACCEPTED, diff="diff a/../a.py b/../a.py\n--- a/../a.py\n+++ b/../a.py\n"),
+        brief.Room(),
+    )
+    assert not brief.repaired(report(out), View(), room).patches
+    assert "outside of the folder" in room.left_out[0]

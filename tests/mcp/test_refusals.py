@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dnnfix.validate.certificate import digest
 from tests.cli.programs import FAULTY
 from tests.mcp.conftest import Agent, Started
 
@@ -116,13 +117,19 @@ def test_certificates_that_are_none(agent: Agent, tmp_path: Path) -> None:
     written: dict[str, Any] = {
         "schema": "dnnfix-certificate/1",
         "program": {"path": "/etc/hosts", "sha256": ""},
-        "patch": {"diff": ""},
+        "patch": {"diff": "diff a/hosts b/hosts\n"},
     }
-    written["patch"]["sha256"] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    written |= {"findings": [], "seeds": [0], "sandbox": "none", "verdicts": []}
+    written["patch"]["sha256"] = digest(written["patch"]["diff"].encode())
+    written |= {"findings": [], "seeds": [0], "sandbox": "none", "verdicts": [{"validator": "runs", "status": "pass"}]}
     written["budget"] = {"seconds": 1, "observed_steps": 1, "trained_steps": 1}
     (agent.folder / "a.json").write_text(json.dumps(written))
     assert "/etc/hosts: is outside of" in agent.refusal("verify", certificate="a.json")
+    for changed in ({"verdicts": []}, {"patch": {"diff": "", "sha256": digest(b"")}}):
+        (agent.folder / "a.json").write_text(json.dumps({**written, **changed}))
+        assert "proves nothing" in agent.refusal("verify", certificate="a.json")
+    for odd in ("[" * 100_000, json.dumps({**written, "seeds": [float("inf")]})):
+        (agent.folder / "a.json").write_text(odd)
+        assert "internal" not in agent.refusal("verify", certificate="a.json")
 
 
 JSON = st.recursive(

@@ -88,12 +88,14 @@ def test_settings_of_the_folder_count(agent: Agent) -> None:
     assert agent.answer("check", path="quiet/net.py")["findings"]
     assert not (folder / "ran").exists(), "a rule is a program, and runs only where --local-rules says so"
     ran = folder / "ran.sh"
-    ran.write_text(f"#!/bin/sh\ntouch {folder / 'ran'}\nexec python3 \"$@\"\n")
+    ran.write_text(f'#!/bin/sh\ntouch {folder / "ran"}\nexec python3 "$@"\n')
     ran.chmod(0o755)
     (folder / "old.py").write_text("import numpy as np\nx = np.zeros(3, dtype=np.int)\nprint(x)\n")
     moved = {"python": "./ran.sh", "baseline-python": "./ran.sh", "test-command": "./ran.sh", "cache-dir": "moved"}
     (folder / "dnnfix.toml").write_text("".join(f'{name} = "{value}"\n' for name, value in moved.items()))
-    assert [one["verdict"] for one in agent.answer("suggest", path="quiet/old.py")["programs"][0]["patches"]] == ["accepted"]
+    assert [one["verdict"] for one in agent.answer("suggest", path="quiet/old.py")["programs"][0]["patches"]] == [
+        "accepted"
+    ]
     assert not (folder / "ran").exists() and not (folder / "moved").exists()
     (folder / "dnnfix.toml").write_text('sandbox = "none"\n')
     assert "command line only" in agent.refusal("check", path="quiet/net.py")

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import unidiff
 
+from dnnfix.source.diff import unified_diff
+from dnnfix.validate.certificate import digest
 from tests.robust.calls import COMMAND, contents, dnnfix, environment
 
 FAULTY = """import torch
@@ -151,6 +153,13 @@ def test_certificates_can_be_verified_and_broken(folder: Path) -> None:
     certificate = next(patch["certificate"] for patch in said.document["patches"] if patch["certificate"])
     held = dnnfix("verify", certificate, "--isolated", folder=folder)
     assert held.code == 0 and "the proof holds" in held.text, held
+    forged = json.loads(Path(certificate).read_text())
+    idle = unified_diff(FAULTY.encode(), f"# as it was\n{FAULTY}".encode(), "a.py")
+    forged["patch"] |= {"diff": idle, "sha256": digest(idle.encode())}
+    forged["verdicts"] = [verdict for verdict in forged["verdicts"] if verdict["validator"] == "parses"]
+    (folder / "forged.json").write_text(json.dumps(forged))
+    untrue = dnnfix("verify", "forged.json", "--isolated", folder=folder)
+    assert untrue.code == 1 and "the certificate does not name it, and it is" in untrue.text, untrue
     assert dnnfix("fix", "--unsafe", "a.py", "--isolated", folder=folder).code == 0
     repaired = dnnfix("verify", certificate, "--isolated", folder=folder)
     assert repaired.code == 0 and "the proof holds" in repaired.text, "the patch is applied: it is undone for the proof"

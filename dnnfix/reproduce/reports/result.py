@@ -37,6 +37,13 @@ class Reproduced:
         return last.outcome in {RunOutcome.FINISHED, RunOutcome.BUDGET, RunOutcome.CRASHED}
 
     @property
+    def as_it_is(self) -> str:
+        """How the program ends as it stands, and in what it had to be read otherwise before anything could run."""
+        first = self.traces[0]
+        read = f" (not as the file stands: {'; '.join(self.source.recoveries)})" if self.source.recoveries else ""
+        return f"{first.outcome.value}{f': {first.detail}' if first.detail else ''}{read}"
+
+    @property
     def ran(self) -> bool:
         """Whether the program ran as it stands."""
         return self.traces[0].outcome in {RunOutcome.FINISHED, RunOutcome.BUDGET}
