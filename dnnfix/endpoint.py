@@ -82,7 +82,7 @@ class Endpoint:
             return "`endpoint` has to name a server of the chat-completions protocol, as in http://127.0.0.1:11434/v1"
         if not self.model:
             return "`model` has to name the model that the server is asked for"
-        if self.key_env and not self.is_here and not self.endpoint.startswith("https:"):
+        if self.key_env and not self.is_here and not self.endpoint.lower().startswith("https:"):
             return "`endpoint` has to begin with https:// where a key is sent to another machine"
         if self.max_cost is not None and self.prices is None:
             return "`max-cost` can be kept only where `prices` says what tokens cost: prices = [3.0, 15.0]"

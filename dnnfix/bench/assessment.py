@@ -219,6 +219,8 @@ def assess(assignment: Assignment, settings: Settings, runner: Runner) -> Assess
 def _repair(assignment: Assignment, path: str, settings: Settings, runner: Runner) -> Assessed:
     program = assignment.program.encode()
     report = _suggested(program, path, settings, runner)
+    if report.model is not None and report.model.silent:  # what it would have answered is not known
+        return Assessed(assignment.case, assignment.arm, failed="; ".join(report.model.remarks))
     bench = _Oracle(assignment, runner)
     (shown,) = bench.shown(program, assignment.fresh[:1])
     findings = [result.finding for result in report.findings]

@@ -12,6 +12,7 @@ from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
 from dnnfix.cli.reported import report_of
 from dnnfix.cli.session import Session
+from dnnfix.errors import ConfigError
 from dnnfix.programs import Program
 from dnnfix.records import FileReport
 
@@ -52,6 +53,8 @@ def run(
     symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
     with the place where the program then stops. A module, which has no program of its own, is run through a program of
     its repository that uses it, where there is one. Nothing of yours is changed."""
+    if proposing.dry_run and results.output_format not in (None, "text", "json"):
+        raise ConfigError(f"--dry-run: what would be sent is shown as text or json. Received: {results.output_format}")
     overrides = options.overrides(rules, patches, running, proposing)
     session = Session(console, inputs, configuration, results, overrides, needs_path=report is None)
     programs = session.programs() if report is None else session.reported(report_of(report))
@@ -86,5 +89,12 @@ def _report(session: Session, program: Program, log: str | None = None) -> FileR
         session.guarding(program),
         session.console.working(program.path, program.settings.budget) as progress,
     ):
-        return pipeline.suggest_file(program.raw, program.path, program.settings, progress, log=seen, said=program.said)
+        found = pipeline.suggest_file(
+            program.raw, program.path, program.settings, progress, log=seen, said=program.said
+        )
+        if found.model is not None and found.model.silent:  # not every format has a place for it
+            session.console.remark(
+                f"{program.path}: {found.model.model} gave no answer: {'; '.join(found.model.remarks)}"
+            )
+        return found
     return None

@@ -152,6 +152,7 @@ def _model(file: FileReport, use: ModelUse) -> Json:
         "answered_tokens": use.answered_tokens,
         "cost": round(use.cost, 6),
         "remarks": [plain(remark) for remark in use.remarks],
+        "prompt": plain(use.prompt) or None,
     }
 
 

@@ -52,7 +52,7 @@ def with_model(attempt: Attempt, source: Source, laboratory: TrialLaboratory) ->
     from dnnfix.synthesize.repairs import drawn_up
 
     endpoint, folder = settings.model, settings.exchanges
-    if laboratory.runner.tier is not Tier.BUBBLEWRAP and not settings.trust:
+    if laboratory.runner.tier is not Tier.BUBBLEWRAP and not settings.trust and not settings.dry_run:
         return attempt, ModelUse(endpoint.model, endpoint.host, remarks=(CONFINED,))
     made = tuple(str(step) for step in attempt.reproduction.steps)
     looked = laboratory.looked.get(source.contents)

@@ -20,6 +20,9 @@ have taken all that it was allowed: what a model thinks before it answers counts
 FEWER, MORE = 5, 50
 """Tokens that it may tell of less or more in any case."""
 
+SECRET = 12
+"""Characters from which on a key is one that has to be kept: servers of one's own take any word for one."""
+
 MOST_ANSWERED = 1_500
 """Tokens of an answer that are set aside before it is asked for."""
 
@@ -29,9 +32,12 @@ class Silent(Exception):
 
 
 def require() -> None:
-    """Raises `ConfigError` where the client of the protocol is not installed."""
-    if importlib.util.find_spec("openai") is None:
-        raise ConfigError("--proposer model needs a client of the protocol: pip install 'dnnfix[model]'")
+    """Raises `ConfigError` where the client of the protocol is not installed, or is of another time."""
+    missing = [name for name in ("openai", "httpx2") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"--proposer model needs a client of the protocol, and {' and '.join(missing)} cannot be imported: pip install -U 'dnnfix[model]'"
+        )
 
 
 @dataclass(frozen=True)
@@ -51,21 +57,31 @@ class Chat:
             return known
         if self.offline:
             raise Silent(f"--offline, and no answer to this prompt is kept ({asked.key})")
-        key = os.environ.get(self.endpoint.key_env, "") if self.endpoint.key_env else ""
-        if self.endpoint.key_env and not key:
-            raise Silent(f"the variable {self.endpoint.key_env}, which `key-env` names, is not set")
+        key = os.environ.get(self.endpoint.key_env, "").strip() if self.endpoint.key_env else ""
+        if self.endpoint.key_env and not (key and key.isascii() and key.isprintable()):
+            raise Silent(f"the variable {self.endpoint.key_env}, which `key-env` names, is not set, or holds no key")
         answered = self._answered(asked, key)
         self.exchanges.keep(asked, answered)
         return answered
 
     def _answered(self, asked: Asked, key: str) -> Exchanged:
-        from dnnfix.proposer.wire import NoAnswer, ask
+        try:
+            from dnnfix.proposer.wire import NoAnswer, ask
+        except ImportError as error:
+            raise Silent(
+                f"the client of the protocol cannot be imported ({error}): pip install -U 'dnnfix[model]'"
+            ) from None
 
         size = tokens(asked.task) + tokens(asked.text)
         try:
             with self.ledger.call(self.endpoint, self.endpoint.cost(size, MOST_ANSWERED)) as entry:
-                received = ask(self.endpoint, key, asked)
-                text = received.text.replace(key, "…") if key else received.text  # a server may send it back
+                try:
+                    received = ask(self.endpoint, key, asked)
+                except NoAnswer as error:
+                    entry.counts = error.may_cost
+                    raise
+                # A server may send the key back; a short one is no secret, and may be any word.
+                text = received.text.replace(key, "…") if len(key) >= SECRET else received.text
                 charged, remark = _charged((size, tokens(received.text)), received.told)
                 entry.cost = self.endpoint.cost(*charged)
         except (CapReached, OSError, NoAnswer) as error:

@@ -23,7 +23,7 @@ def allow(endpoint: Endpoint, folder: Path, allowed: tuple[str, ...], ask: Calla
 
     Raises `ConfigError` where it may not.
     """
-    if endpoint.is_here or endpoint.host in {host.strip().lower() for host in allowed}:
+    if (endpoint.is_here and not endpoint.key_env) or endpoint.host in {host.strip().lower() for host in allowed}:
         return
     wanted = f"{endpoint.host} {endpoint.key_env}".strip()
     file = folder / FILE

@@ -268,7 +268,9 @@ def _held(value: Json) -> str:
 
 
 def _plain(value: Json) -> str:
-    return repr(value)[:40] if isinstance(value, (bool, int, float, str)) else ""
+    if isinstance(value, str):  # cut before it is put in quotes: a mask knows strings by both of them
+        return repr(value[:38])
+    return repr(value)[:40] if isinstance(value, (bool, int, float)) else ""
 
 
 def _shape(sizes: Sequence[object]) -> str:

@@ -41,7 +41,7 @@ class Ledger:
         try:
             yield entry
         finally:
-            self._end(number, entry.cost)
+            self._end(number, entry)
 
     def spent(self) -> tuple[int, float]:
         """Calls of the last day, and US dollars that they cost."""
@@ -70,10 +70,13 @@ class Ledger:
                 f"{self.path}: the calls of the model cannot be counted ({error}), so that none is made"
             ) from None
 
-    def _end(self, number: int, cost: float) -> None:
+    def _end(self, number: int, entry: Entry) -> None:
         try:
             with closing(self._open()) as base:
-                base.execute("UPDATE call SET cost = ? WHERE id = ?", (cost, number))
+                if entry.counts:
+                    base.execute("UPDATE call SET cost = ? WHERE id = ?", (entry.cost, number))
+                else:
+                    base.execute("DELETE FROM call WHERE id = ?", (number,))
         except (sqlite3.Error, OSError):
             return  # what was set aside stays
 
@@ -105,3 +108,5 @@ class Entry:
     """A call under way: what it is held to cost."""
 
     cost: float
+    counts: bool = True
+    """Whether it is a call at all: none is that no server took."""

@@ -366,6 +366,19 @@ def _taken(source: Source, file: Source, func: ast.expr, keywords: Sequence[ast.
             yield given.arg
 
 
+def cannot_be_masked(source: Source) -> bool:
+    """Whether a program has strings that cannot be told from code here: since Python 3.12 an f-string may hold quotes like its own."""
+    return any(
+        _reads_as_code(ast.get_source_segment(file.text, node) or "")
+        for file in source.files.values()
+        for node in file.nodes(ast.JoinedStr)
+    )
+
+
+def _reads_as_code(literal: str) -> bool:
+    return any(match["word"] is not None for match in _LEXEME.finditer(literal))
+
+
 def is_own(source: Source, name: str) -> bool:
     """Whether a dotted name is that of something in a module of the program."""
     first = name.partition(".")[0]

@@ -16,7 +16,7 @@ from dnnfix.proposer.answer import Malformed, read_answer
 from dnnfix.proposer.chat import MOST_ANSWERED, Chat, Silent
 from dnnfix.proposer.exchanges import CUT, Exchanged
 from dnnfix.proposer.facts import Known, in_words
-from dnnfix.proposer.mask import Mask
+from dnnfix.proposer.mask import Mask, cannot_be_masked
 from dnnfix.proposer.prompt import AGAIN, MALFORMED, Prompt, may_be_shown, prompt, telling
 from dnnfix.proposer.reach import reaches_out
 from dnnfix.proposer.told import Told
@@ -109,6 +109,8 @@ def question(search: Search, context: Context, masked: bool) -> Question | str:
     )
     if not may_be_shown(known):
         return PRIVATE
+    if masked and cannot_be_masked(search.origin):
+        return "the program has f-strings with quotes of their own kind in them, which `mask` cannot read: nothing was sent"
     mask = Mask.of(search.origin) if masked else None
     return Question(claim, prompt(known, mask), telling(known, mask))
 
@@ -215,7 +217,7 @@ def ask_model(search: Search, chat: Chat, context: Context, renew: Callable[[], 
             own.ask(text, numbers)
         except Silent as error:
             silent = True
-            own.use = replace(own.use, remarks=(*own.use.remarks, str(error)))
+            own.use = replace(own.use, remarks=(*own.use.remarks, str(error)), silent=True)
         renew()
         _climb(search, own.variants, held, fallen)
         own.variants.clear()

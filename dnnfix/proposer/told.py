@@ -14,7 +14,7 @@ from pathlib import Path
 from dnnfix.proposer.facts import Known
 from dnnfix.proposer.mask import Mask, is_own
 from dnnfix.proposer.tokens import tokens
-from dnnfix.records import Call, Crash, Network, Site, Trace
+from dnnfix.records import Call, Crash, Network, Patch, Site, Trace
 
 LONGEST = 160
 """Tokens of one line of what is told."""
@@ -106,10 +106,16 @@ def _without(known: Known, hidden: Collection[str]) -> Known:
         findings=tuple(finding for finding in known.findings if finding.site.path not in hidden),
         origins=tuple(origin for origin in known.origins if origin.site.path not in hidden),
         looked=_trace(known.looked, hidden) if known.looked is not None else None,
-        tried=tuple(
-            patch for patch in known.tried if not any(edit.site.path in hidden for edit in patch.candidate.edits)
-        ),
+        tried=tuple(patch for patch in known.tried if not _changes(patch, hidden)),
         signatures=tuple(_open_signatures(known)),
+    )
+
+
+def _changes(patch: Patch, hidden: Collection[str]) -> bool:
+    """Whether a step of a patch changes a hidden file; `edits` are those of its last step alone."""
+    names = [line.rstrip('\t"') for line in patch.diff.splitlines() if line.startswith("+++ ")]
+    return any(edit.site.path in hidden for edit in patch.candidate.edits) or any(
+        name.endswith(path) for name in names for path in hidden
     )
 
 

@@ -46,8 +46,16 @@ _HINTS = {
 }
 
 
+_NEWER: set[tuple[str, str]] = set()
+"""Endpoints and models that take the settings of models which think before they answer; each refused the others once."""
+
+
 class NoAnswer(Exception):
-    """The server gave no answer; says why, without what was sent and without the key."""
+    """The server gave no answer; says why, without what was sent and without the key. `may_cost` says whether it may have begun with one."""
+
+    def __init__(self, why: str, may_cost: bool = True) -> None:
+        super().__init__(why)
+        self.may_cost = may_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +92,34 @@ def _hear(heard: SimpleQueue[Received | NoAnswer], endpoint: Endpoint, key: str,
     except NoAnswer as error:
         heard.put(error)
     except Exception as error:  # noqa: BLE001 - what a server sends may break its client in any way, and is no answer then
-        heard.put(NoAnswer(_in_words(error)))
+        heard.put(NoAnswer(_in_words(error), not isinstance(error.__cause__, httpx2.ConnectError)))
 
 
 def _answered(client: openai.OpenAI, endpoint: Endpoint, asked: Asked, deadline: float) -> Received:
-    newer = False
+    newer = (endpoint.endpoint, asked.model) in _NEWER
     for turn in range(TRIES):
         try:
-            return _streamed(client, asked, deadline, newer)
+            received = _streamed(client, asked, deadline, newer)
+            if newer:
+                _NEWER.add((endpoint.endpoint, asked.model))
+            return received
         except openai.RateLimitError as error:
             pause = _pause(error)
             if time.monotonic() + pause >= deadline:
-                raise NoAnswer("the server is too busy, and asks to wait longer than `timeout` allows") from None
+                raise NoAnswer(
+                    "the server is too busy, and asks to wait longer than `timeout` allows", may_cost=False
+                ) from None
             if turn + 1 < TRIES:
                 time.sleep(pause)
         except openai.BadRequestError as error:
             if newer:
-                raise NoAnswer(_refused(error)) from None
+                raise NoAnswer(_refused(error), may_cost=False) from None
             newer = True  # models that think before they answer take other settings
         except openai.APITimeoutError:
             raise _late(endpoint) from None
         except openai.APIStatusError as error:
-            raise NoAnswer(_refused(error)) from None
-    raise NoAnswer("the server is too busy" if not newer else "the server refused every request")
+            raise NoAnswer(_refused(error), may_cost=error.status_code >= 500) from None
+    raise NoAnswer("the server is too busy", may_cost=False)
 
 
 def _streamed(client: openai.OpenAI, asked: Asked, deadline: float, newer: bool) -> Received:

@@ -290,6 +290,8 @@ class ModelUse:
     """US dollars of the answers that were not there from before, as far as prices are known."""
     remarks: tuple[str, ...] = ()
     """Why no (further) answer was asked for or given, and what was odd about those that were."""
+    silent: bool = False
+    """Whether an answer was asked for and not given."""
     prompt: str = ""
     """What would be sent, where nothing was to be."""
 

@@ -124,7 +124,8 @@ def test_certificates_that_are_none(agent: Agent, tmp_path: Path) -> None:
     written["budget"] = {"seconds": 1, "observed_steps": 1, "trained_steps": 1}
     (agent.folder / "a.json").write_text(json.dumps(written))
     assert "/etc/hosts: is outside of" in agent.refusal("verify", certificate="a.json")
-    for changed in ({"verdicts": []}, {"patch": {"diff": "", "sha256": digest(b"")}}):
+    changes: tuple[dict[str, Any], ...] = ({"verdicts": []}, {"patch": {"diff": "", "sha256": digest(b"")}})
+    for changed in changes:
         (agent.folder / "a.json").write_text(json.dumps({**written, **changed}))
         assert "proves nothing" in agent.refusal("verify", certificate="a.json")
     for odd in ("[" * 100_000, json.dumps({**written, "seeds": [float("inf")]})):

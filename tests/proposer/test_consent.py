@@ -96,6 +96,13 @@ def test_leave_for_a_host_is_no_leave_to_send_it_another_variable(tmp_path: Path
         allow(asking(key_env="CLOUD_SECRET"), tmp_path, (), None)
 
 
+def test_this_machine_needs_leave_for_a_variable(tmp_path: Path) -> None:
+    here = asking("http://127.0.0.1:8000/v1", key_env="CLOUD_SECRET")
+    with pytest.raises(ConfigError, match="CLOUD_SECRET"):
+        allow(here, tmp_path, (), None)
+    allow(here, tmp_path, ("127.0.0.1",), never)
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"api.elsewhere.example.evil\n", b"# api.elsewhere.example\n"])
 def test_a_broken_list_allows_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "hosts").write_bytes(content)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dnnfix.proposer import mask
 from dnnfix.proposer.mask import Mask
 from dnnfix.proposer.prompt import Prompt, prompt
 from dnnfix.records import Finding, Frame, Json, Origin, Site
@@ -351,3 +352,8 @@ def test_any_answer_is_put_into_other_words_without_an_error(text: str) -> None:
     mask = Mask.of(Source.from_bytes(PROGRAM.encode(), "train.py"))
     assert isinstance(mask.restored("", 1, 3, text), str) and isinstance(mask.shown(text), str)
     assert isinstance(mask.hide(text), str) and isinstance(mask.code(text), str)
+
+
+def test_quotes_within_an_f_string_of_its_own_kind_are_not_taken_for_its_end() -> None:
+    assert mask._reads_as_code('f"{row["patient"]} # x"')
+    assert not mask._reads_as_code("f\"{row['patient']} # x\" 'and' f'more'")

@@ -194,6 +194,18 @@ def test_the_same_module_is_shown_where_it_is_not_private() -> None:
         assert word in prompt(opened).text
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_patch_whose_earlier_step_changed_a_private_module_is_not_told_of(masked: bool) -> None:
+    known = with_private_module()
+    candidate = Candidate("DNF901", "two steps", FixPattern.CHANGE_NEURAL_ARCHITECTURE, (), known.findings)
+    diff = "".join(
+        f"diff a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-{old}\n+{new}\n"
+        for name, old, new in (("sonar.py", "deep = 40", "deep = 41"), ("train.py", "shown = 1", "shown = 2"))
+    )
+    tried = (Patch("patch-1", candidate, diff, PatchVerdict.REJECTED),)
+    assert "deep = 41" not in prompt(replace(known, tried=tried), Mask.of(known.source) if masked else None).text
+
+
 @pytest.mark.parametrize(
     "mark",
     [

@@ -84,7 +84,7 @@ def test_an_accepted_edit_is_labelled_proven_again_without_the_model_and_replaye
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TELLING_KEY", SECRET)
-    ask = ("suggest", "train.py", "--proposer", "model")
+    ask = ("suggest", "train.py", "--proposer", "model", "--allow-host", "127.0.0.1")
     kept: list[FileReport] = []
     real = pipeline.suggest_file
 

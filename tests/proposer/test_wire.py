@@ -358,9 +358,7 @@ def test_the_key_is_sent_and_written_nowhere(tmp_path: Path, monkeypatch: pytest
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize(
-    "key", [f"{SECRET}\nX-Evil: 1", f"{SECRET}\x00", f"größe{SECRET}", f"\u5b57{SECRET}", f"{SECRET}\r\n"]
-)
+@pytest.mark.parametrize("key", [f"{SECRET}\nX-Evil: 1", f"{SECRET}\x00", f"größe{SECRET}", f"\u5b57{SECRET}", "\r\n"])
 def test_a_key_that_cannot_be_sent_is_in_no_message(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {**os.environ, "TELLING_KEY": key})
     with ScriptedModel(["an answer"]) as model:
@@ -368,6 +366,54 @@ def test_a_key_that_cannot_be_sent_is_in_no_message(key: str, tmp_path: Path, mo
             chat_with(model.endpoint, tmp_path, key_env="TELLING_KEY").ask("task", "text")
         assert not model.asked
     assert SECRET not in str(raised.value)
+
+
+def test_what_stands_around_a_key_is_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TELLING_KEY", f" {SECRET}\r\n")
+    with ScriptedModel(["an answer"]) as model:
+        chat_with(model.endpoint, tmp_path, key_env="TELLING_KEY").ask("task", "text")
+        assert model.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_a_word_that_serves_as_a_key_stays_in_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TELLING_KEY", "a")
+    with ScriptedModel(["FILE: train.py"]) as model:
+        answer = chat_with(model.endpoint, tmp_path, key_env="TELLING_KEY").ask("task", "text")
+    assert answer.answer == "FILE: train.py"
+
+
+@pytest.mark.parametrize(
+    ("reply", "calls"),
+    [
+        (Reply(status=404, raw=b"{}"), 0),
+        (Reply(status=429, raw=b"{}", headers={"Retry-After": "0"}), 0),
+        (Reply(status=500, raw=b"{}"), 1),
+        (Reply("CAUSE: a long answer that ends in its middle", breaks_off=True), 1),
+    ],
+)
+def test_what_no_server_took_is_not_counted(reply: Reply, calls: int, tmp_path: Path) -> None:
+    why_silent(reply, tmp_path, prices=(3.0, 15.0))
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    assert ledger.spent()[0] == calls
+    with pytest.raises(Silent, match="cannot be reached"):
+        chat_with("http://127.0.0.1:1/v1", tmp_path).ask("the task", "the text")
+    assert ledger.spent()[0] == calls
+
+
+def test_a_model_that_thinks_first_refuses_once(tmp_path: Path) -> None:
+    def reply(request: Request) -> Reply:
+        return Reply("an answer") if "max_completion_tokens" in request.settings else Reply(status=400, raw=b"{}")
+
+    with ScriptedModel(reply) as model:
+        chat = chat_with(model.endpoint, tmp_path)
+        assert [chat.ask("task", "text", number).answer for number in range(3)] == ["an answer"] * 3
+        assert len(model.asked) == 4
+
+
+def test_a_client_that_cannot_be_imported_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dnnfix.proposer.wire", None)
+    with pytest.raises(Silent, match="the client of the protocol cannot be imported"):
+        chat_with("http://127.0.0.1:1/v1", tmp_path).ask("task", "text")
 
 
 def test_a_key_that_is_not_set_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

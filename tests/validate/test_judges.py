@@ -317,6 +317,33 @@ def test_what_a_function_is_given_is_read_after_a_models_edit_too(new: str, stat
     assert judge("nothing-thrown-away", written) is status
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "status"),
+    [
+        ("return table[kind]", "return table.get(kind, [0])", "KeyError", Status.FAIL),
+        ("return table[kind]", "return table[kind] if kind in table else [0]", "KeyError", Status.FAIL),
+        (
+            "return table[kind]",
+            "if kind in table:\n        return table[kind]\n    return [0]",
+            "KeyError",
+            Status.FAIL,
+        ),
+        ("return table[kind]", "return [torch.zeros(4, 8)] * 20", "KeyError", Status.FAIL),
+        ("return table[kind]", "return table['all']", "KeyError", Status.PASS),
+        ("return table[kind]", "return g(kind, torch.randn(3, 4))", "RuntimeError", Status.FAIL),
+        ("return table[kind]", "return g(kind) if kind else table", "RuntimeError", Status.PASS),
+    ],
+)
+def test_a_models_edit_makes_nothing_up(old: str, new: str, kind: str, status: Status) -> None:
+    program = "def f(table, kind):\n    return table[kind]\n"
+    given = replace(
+        evidence(old=program, new=program.replace(old, new)), before=replace(CRASHED, crash=Crash(kind, "a"))
+    )
+    assert judge("nothing-suppressed", given) is Status.PASS
+    written = replace(given, applied=(replace(given.applied[0], author="a model"),))
+    assert judge("nothing-suppressed", written) is status
+
+
 def test_no_example_of_the_catalogue_throws_anything_away() -> None:
     for template in registry.templates():
         for example in template.examples:
