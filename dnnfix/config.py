@@ -128,7 +128,7 @@ class Settings:
     allow_host: tuple[str, ...] = ()
     """Hosts that parts of programs may be sent to."""
     exchanges_dir: Path | None = None
-    """The folder for what a model was asked and what it cost; by default one in the folder for caches."""
+    """The folder for what a model was asked and what it cost; by default one in the folder for caches, that of the user where only a file of settings names another."""
 
     @property
     def own_rules(self) -> tuple[Path, ...]:
@@ -288,7 +288,10 @@ def load(folder: Path, overrides: Mapping[str, Any], *, file: Path | None = None
     table = read(found)
     _refuse_lower_guard(table, found)
     here = {key: _from_cwd(key, value) for key, value in overrides.items()}
-    return freeze(merge(table, here), found.absolute().parent, str(found), merge({}, here))
+    made = freeze(merge(table, here), found.absolute().parent, str(found), merge({}, here))
+    if overrides.get("cache_dir") is None:  # a repository does not choose where calls of a model are counted
+        made = replace(made, exchanges_dir=Settings().exchanges)
+    return made
 
 
 def keys() -> dict[str, str]:

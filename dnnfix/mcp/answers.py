@@ -55,6 +55,8 @@ class Offered:
     """`safe`: it provably keeps what is computed. `unsafe`: it changes what is trained, as most repairs do."""
     title: str
     """What it does."""
+    repairs: tuple[str, ...]
+    """The codes of the findings that it is for."""
     diff: str
     """The patch for `git apply` in `folder`; empty where it is too long for an answer (see `left_out`)."""
     proof: str
@@ -76,7 +78,9 @@ class Repaired:
     through: str
     """For a module that has no program of its own: the program that was run for it, which is reported apart. Else empty."""
     ran: bool
-    """Whether a run told anything. Where it is false, no finding means nothing."""
+    """Whether a run told anything. Where it is false, no finding means nothing; where it is true, read `unchecked` as well."""
+    sandbox: str
+    """What it was run in: `bubblewrap` keeps a program from network and files, `limits` and `none` do not."""
     findings: tuple[Settled, ...]
     """What was found, repaired first."""
     patches: tuple[Offered, ...]
@@ -153,8 +157,8 @@ class Reproduced:
     """How the last run ended."""
     as_it_is: str
     """How the program ends as it stands."""
-    kind: str
-    """What the bug is about: model, training, tensor, API or GPU."""
+    kind: str | None
+    """What the bug is about: model, training, tensor, API or GPU; null where nothing tells of one."""
     steps: tuple[Made, ...]
     """What it took to run. None where it runs as it stands, or nothing could be done."""
     missing: tuple[str, ...]

@@ -34,7 +34,7 @@ class OfSuggest:
     path: str
     """A Python file, a notebook or a folder, of which ten programs are run: absolute, or from the folder that you work in."""
     budget: Seconds | None = None
-    """Seconds for each program (60 where no settings say otherwise). One whose made-up data take too long is tried again, in twice that time."""
+    """Seconds for each program (60 where no settings say otherwise), to which starting up adds some ten. Too few leave open whether a network learns. One whose made-up data take too long is tried again, in twice that time."""
 
 
 @dataclass(frozen=True)

@@ -100,11 +100,14 @@ def repaired(report: FileReport, seen: View, room: Room) -> Repaired:
         room.leave_out(f"patches of modules of {report.path} that lie outside of the folder")
     shown = offered[: CHOICES if offered and offered[0].verdict is PatchVerdict.CHOICE else 1]
     if len(offered) > len(shown):
-        room.leave_out(f"{len(offered) - len(shown)} further patches of {report.path}: apply one, then ask again")
+        room.leave_out(
+            f"{len(offered) - len(shown)} further patches of {report.path}, for the same or other findings: apply one, then ask again"
+        )
     return Repaired(
         path=line(report.path),
         through=line(report.through),
         ran=bool(report.runs) and not report.unrun,
+        sandbox=report.sandbox,
         findings=tuple(_settled(report, result, seen) for result in room.told(order)),
         patches=tuple(_patch(patch, report.path, room) for patch in shown),
         made_up=room.lines((str(step) for step in report.reproduction.steps), f"what was made up for {report.path}"),
@@ -146,12 +149,14 @@ def _leads_out(patch: Patch) -> bool:
 
 
 def _patch(patch: Patch, path: str, room: Room) -> Offered:
+    is_choice = patch.verdict is PatchVerdict.CHOICE
     return Offered(
         verdict=patch.verdict,
         applicability=patch.candidate.applicability,
         title=line(patch.candidate.title),
+        repairs=tuple(dict.fromkeys(finding.code for finding in patch.candidate.findings)),
         diff=room.diff(patch, path),
-        proof=line(verdict_line(patch)),
+        proof=line(patch.refusal.reason if is_choice and patch.refusal is not None else verdict_line(patch)),
         not_shown=tuple(line(f"{label}: {said}") for label, said in unshown(patch)),
         certificate=whole(patch.certificate) if patch.certificate else None,
     )

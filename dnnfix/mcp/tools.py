@@ -79,7 +79,7 @@ class Tool:
             wrong = error.errors(include_url=False, include_context=False, include_input=False)
             said = "; ".join(f"`{'.'.join(map(str, one['loc']))}`: {one['msg']}" for one in wrong[:3])
             names = ", ".join(f"`{name}`" for name in self._taken.json_schema()["properties"])
-            raise InputError(f"{self.name} takes {names}. Received: {said}") from None
+            raise InputError(f"{self.name} takes {names}. Not taken: {said}") from None
 
     def given(self, answer: object) -> dict[str, Any]:
         """The answer of a call as plain data."""

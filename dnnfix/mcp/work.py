@@ -15,6 +15,7 @@ from dnnfix.errors import BudgetExceeded, CertificateError, EditError, InputErro
 from dnnfix.mcp import answers, brief
 from dnnfix.mcp.guard import Guard
 from dnnfix.mcp.places import admits, placed
+from dnnfix.pipeline.check import NOT_RUN
 from dnnfix.programs import MAX_SOURCE, SUFFIXES, UNNAMED_SOURCE, Finder, Program, read
 from dnnfix.records import FileReport
 from dnnfix.selectors import verify as verify_settings
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from dnnfix.validate.certificate import Certificate
 
 Progress = Callable[[str], None]
+
+UNRUN = "nothing was run: `suggest` does that"
 
 PROGRAMS = 10
 """Programs of a folder that one call runs."""
@@ -86,7 +89,10 @@ def check(guard: Guard, folders: tuple[Path, ...], path: str, progress: Progress
         if report is None:
             continue
         count += 1
-        unchecked += report.unchecked
+        if NOT_RUN in report.unchecked:
+            unchecked.append(UNRUN)
+        own = [one for one in report.unchecked if one != NOT_RUN]
+        unchecked += [f"{program.path}: {one}" for one in own] if os.path.isdir(path) else own
         if told := room.told(report.findings):
             seen = view(program.raw, program.path)
             findings += [brief.found(report, result.finding, seen) for result in told]
@@ -161,7 +167,7 @@ def reproduce(
         succeeded=result.succeeded,
         outcome=brief.line(result.outcome),
         as_it_is=brief.line(result.as_it_is),
-        kind=result.typed.kind.value,
+        kind=result.typed.kind.value if result.typed.reasons else None,
         steps=tuple(
             answers.Made(
                 brief.line(f"line {step.line}: {step.what}" if step.line is not None else step.what),

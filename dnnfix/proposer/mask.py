@@ -88,7 +88,7 @@ _QUOTED = re.compile(r"""(?<!\w)(?:'([^'\n]*)'|"([^"\n]*)")(?!\w)""")
 _NAMELESS = re.compile(r"%[-+ #\d.]*[a-zA-Z]|\{\d*(?:[:!][^{}\w]*[\d.]*\w?)?\}|\\.")
 _FIELD = re.compile(r"%[-+ #\d.]*[a-zA-Z]|\{[^{}]*\}|\\.")
 _PATH = re.compile(
-    r"(?<![\w.)\]])(?:[A-Za-z]:|~|\.{1,2})?(?:[/\\][\w.@+ -]*\w){1,}|\b[\w-]+\.(?:py|ipynb|csv|tsv|txt|json|ya?ml|pt|pth|h5|npy|npz|pkl)\b"
+    r"(?<![\w.)\]])(?:[A-Za-z]:|~|\.{1,2})?(?:(?:/|\\(?![abfnrtv0](?!\w)))[\w.@+ -]*\w){1,}|\b[\w-]+\.(?:py|ipynb|csv|tsv|txt|json|ya?ml|pt|pth|h5|npy|npz|pkl)\b"
 )
 _BELOW = re.compile(r"^(?:\.\./)*(?:src/)?")
 _SHORTEST = 4

@@ -137,6 +137,14 @@ class Look:
         )
 
 
+def _left_open(looked: Trace, laboratory: Laboratory) -> str:
+    """What is said where the time was over before a training that did not end had learned anything."""
+    reached = score(looked)
+    if ends_by_itself(looked) or not laboratory.out_of_time() or (reached is not None and reached.value >= LEARNED):
+        return ""
+    return "whether the network learns: the time of this file was used up; a larger --budget may tell"
+
+
 def look_at_training(source: Source, seed: int, laboratory: Laboratory, logged: Sequence[Reading] = ()) -> Look:
     """Examine whether a training learns, with longer runs where a few hundred steps are too few to decide.
 
@@ -164,7 +172,8 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory, logged: 
     if symptoms and symptoms[0].name == "diverging" and source.words & REWARDED:
         return Look(looked, unsure=f"whether the network learns: {symptoms[0].said}, which rewards may make it do")
     if not symptoms and not suspects:
-        return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back)
+        unsure = seen.unsure or _left_open(looked, laboratory)
+        return Look(looked, unsure=unsure, lacks=seen.lacks, held_back=seen.held_back)
     finding = _finding(looked, symptoms or seen.held_back)
     first = (symptoms or seen.held_back)[0]
     if first.name in OF_STORED and begins_with_stored(subject, finding.site):

@@ -38,6 +38,8 @@ from dnnfix.validate.ladder import Climb
 from dnnfix.validate.learning import LEARNED
 from dnnfix.validate.side_effects import side_effects
 
+TOO_LATE = "the time of this file was used up"
+
 UNREPAIRED = {
     UNEXPLAINED_CODE: "no small edit was proven to remove it",
     UNLEARNED_CODE: "none of the settings that were raced makes it learn",
@@ -255,7 +257,7 @@ def _result(
     if unproven and len(unproven) == len(own):
         reason = f"not validated: {in_words(search.trace.outcome)}"
         if search.trace.outcome.says_something:
-            reason = "not validated: the time of this file was used up"
+            reason = f"not validated: {TOO_LATE}"
         return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
     refused = next((p.refusal for p in own if p.refusal is not None), None)
     if refused is not None:
@@ -264,7 +266,8 @@ def _result(
     leaving = next((p for p in own if p not in settling), None)
     if leaving is not None:
         return FindingResult(finding, FindingOutcome.DECLINED, f"the patch leaves it: {leaving.candidate.title}", names)
-    otherwise = UNREPAIRED.get(finding.code, "fixes are switched off")
+    out_of_time = search.laboratory.out_of_time()
+    otherwise = UNREPAIRED.get(finding.code, TOO_LATE if out_of_time else "fixes are switched off")
     reason = search.edit_errors.get(finding.id) or (proposals.declined if proposals else "") or otherwise
     return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
 

@@ -45,7 +45,7 @@ def test_what_check_finds(agent: Agent) -> None:
     (one,) = found["findings"]
     assert (one["code"], one["path"], one["line"], one["cell"], one["nature"]) == ("DNF301", "net.py", 4, None, "fault")
     assert found["folder"] == str(agent.folder.resolve()) and found["programs"] == 1 and not found["left_out"]
-    assert "not run" in " ".join(found["unchecked"])
+    assert "nothing was run: `suggest` does that" in " ".join(found["unchecked"])
     fine = agent.answer("check", path=str(agent.folder / "fine.py"))
     assert not fine["findings"] and fine["unchecked"]
     whole = agent.answer("check", path=".")

@@ -357,3 +357,15 @@ def test_any_answer_is_put_into_other_words_without_an_error(text: str) -> None:
 def test_quotes_within_an_f_string_of_its_own_kind_are_not_taken_for_its_end() -> None:
     assert mask._reads_as_code('f"{row["patient"]} # x"')
     assert not mask._reads_as_code("f\"{row['patient']} # x\" 'and' f'more'")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (r"print(sep=' ', end='\n')", r"print(sep=' ', end='\n')"),
+        (r"reads C:\work\secret.csv", "reads path_0"),
+        ("reads /home/secret/file", "reads path_0"),
+    ],
+)
+def test_what_ends_a_line_is_no_path(text: str, told: str) -> None:
+    assert Mask.of(crashed(PROGRAM, 14).source).hide(text) == told
