@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 1_000_000
 MOST_SAMPLES = 20
+LEAST_TOKENS, MOST_TOKENS = 200, 100_000
 LONGEST_WAIT = 3_600.0
 MILLION = 1_000_000
 """Tokens that prices are for."""
@@ -37,6 +38,8 @@ class Endpoint:
     """Calls in a day."""
     timeout: float = 120.0
     """Seconds that one answer may take, to its last word."""
+    max_tokens: int = 1_500
+    """Tokens that one answer may have; a model that thinks before it answers takes some thousands."""
     samples: int = 4
     """Answers that are asked for at first."""
     temperature: float = 0.7
@@ -66,14 +69,14 @@ class Endpoint:
             return False
 
     def cost(self, asked: int, answered: int) -> float:
-        """US dollars for so many tokens of a prompt and of its answer; 0 where no prices are known."""
+        """US dollars for so many tokens of a prompt and of its answer; 0 where no prices are known. An answer has at most `max_tokens`."""
         of_prompt, of_answer = self.prices or (0.0, 0.0)
         return (asked * of_prompt + answered * of_answer) / MILLION
 
     @property
     def named(self) -> str:
         """The model with what its answers depend on, in one word for results that are kept."""
-        return f"{self.model} ({self.samples} answers at {self.temperature:g}{', masked' if self.mask else ''})"
+        return f"{self.model} ({self.samples} answers of {self.max_tokens} tokens at {self.temperature:g}{', masked' if self.mask else ''})"
 
     @property
     def lacks(self) -> str:
@@ -166,6 +169,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "max_cost": _number(0, 1e6),
     "max_calls": _number(0, MOST_CALLS, (int,)),
     "timeout": _number(1, LONGEST_WAIT),
+    "max_tokens": _number(LEAST_TOKENS, MOST_TOKENS, (int,)),
     "samples": _number(1, MOST_SAMPLES, (int,)),
     "temperature": _number(0, 2),
     "prices": _prices,

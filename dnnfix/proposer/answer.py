@@ -50,8 +50,14 @@ class Answer:
     blocks: tuple[Block, ...]
 
 
+def spoken(text: str) -> str:
+    """An answer without what the model thought aloud before it, between tags that open-weight models write."""
+    return text.rpartition("</think>")[2]
+
+
 def read_answer(text: str, shown: Sequence[Excerpt]) -> Answer:
     """The edits of an answer, at their lines. Raises `Malformed`."""
+    text = spoken(text)
     if len(text) > MOST_CHARACTERS:
         raise Malformed(f"it has {len(text)} characters, and an edit takes at most {MOST_CHARACTERS}")
     lines = text.replace("\r\n", "\n").split("\n")

@@ -23,9 +23,6 @@ FEWER, MORE = 5, 50
 SECRET = 12
 """Characters from which on a key is one that has to be kept: servers of one's own take any word for one."""
 
-MOST_ANSWERED = 1_500
-"""Tokens of an answer that are set aside before it is asked for."""
-
 
 class Silent(Exception):
     """The model gave no answer, or may not be asked any more; says why, without what was sent and without the key."""
@@ -51,7 +48,7 @@ class Chat:
 
     def ask(self, task: str, text: str, number: int = 0) -> Exchanged:
         """The answer, from what is kept where it is known. Raises `Silent`."""
-        asked = Asked(task, text, self.endpoint.model, self.endpoint.temperature, number)
+        asked = Asked(task, text, self.endpoint.model, self.endpoint.temperature, number, self.endpoint.max_tokens)
         known = self.exchanges.known(asked)
         if known is not None:
             return known
@@ -74,7 +71,7 @@ class Chat:
 
         size = tokens(asked.task) + tokens(asked.text)
         try:
-            with self.ledger.call(self.endpoint, self.endpoint.cost(size, MOST_ANSWERED)) as entry:
+            with self.ledger.call(self.endpoint, self.endpoint.cost(size, self.endpoint.max_tokens)) as entry:
                 try:
                     received = ask(self.endpoint, key, asked)
                 except NoAnswer as error:
@@ -82,18 +79,18 @@ class Chat:
                     raise
                 # A server may send the key back; a short one is no secret, and may be any word.
                 text = received.text.replace(key, "…") if len(key) >= SECRET else received.text
-                charged, remark = _charged((size, tokens(received.text)), received.told)
+                charged, remark = _charged((size, tokens(received.text)), received.told, self.endpoint.max_tokens)
                 entry.cost = self.endpoint.cost(*charged)
         except (CapReached, OSError, NoAnswer) as error:
             raise Silent(str(error)) from None
         return Exchanged(text, *charged, entry.cost, remark=received.remark or remark)
 
 
-def _charged(counted: tuple[int, int], told: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
+def _charged(counted: tuple[int, int], told: tuple[int, int] | None, most: int) -> tuple[tuple[int, int], str]:
     """The tokens that count against the caps: what the server tells, unless it cannot be true; then the greater number."""
     if told is None:
         return counted, ""
-    tops = (int(counted[0] * LIES), max(int(counted[1] * LIES), MOST_ANSWERED))
+    tops = (int(counted[0] * LIES), max(int(counted[1] * LIES), most))
     ranges = [*zip(counted, told, tops, strict=True)]
     if all(said >= 0 and own / LIES <= said + FEWER and said <= top + MORE for own, said, top in ranges):
         return told, ""

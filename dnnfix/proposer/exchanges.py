@@ -32,11 +32,13 @@ class Asked:
     temperature: float
     number: int = 0
     """Which of several answers to the same is wanted."""
+    max_tokens: int = 1_500
+    """Tokens that the answer may have."""
 
     @property
     def key(self) -> str:
         """The hash that it is kept under."""
-        plain = json.dumps([FORMAT, self.task, self.text, self.model, self.temperature, self.number])
+        plain = json.dumps([FORMAT, self.task, self.text, self.model, self.temperature, self.number, self.max_tokens])
         return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

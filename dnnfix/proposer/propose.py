@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from dnnfix.endpoint import Endpoint
 from dnnfix.errors import EditError
-from dnnfix.proposer.answer import Malformed, read_answer
-from dnnfix.proposer.chat import MOST_ANSWERED, Chat, Silent
+from dnnfix.proposer.answer import Malformed, read_answer, spoken
+from dnnfix.proposer.chat import Chat, Silent
 from dnnfix.proposer.exchanges import CUT, Exchanged
 from dnnfix.proposer.facts import Known, in_words
 from dnnfix.proposer.mask import Mask, cannot_be_masked
@@ -75,7 +75,7 @@ class Question:
 
     def cost(self, endpoint: Endpoint) -> float:
         """US dollars that the first answers cost at most, as far as prices are known."""
-        return endpoint.samples * endpoint.cost(self.prompt.tokens, MOST_ANSWERED)
+        return endpoint.samples * endpoint.cost(self.prompt.tokens, endpoint.max_tokens)
 
 
 def what_to_repair(search: Search) -> Finding | None:
@@ -134,7 +134,7 @@ class Round:
                 self._take(answered)
             except Malformed as wrong:
                 (why,) = self.question.told.lines([str(wrong)]) or ("it cannot be carried out",)
-                said = "".join(c for c in answered.answer[:REPEATED] if c.isprintable() or c in "\n\t")
+                said = "".join(c for c in spoken(answered.answer)[:REPEATED] if c.isprintable() or c in "\n\t")
                 more = MALFORMED.format(why=why, answer=said)
                 self.use = replace(self.use, malformed=self.use.malformed + 1)
                 try:

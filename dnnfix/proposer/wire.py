@@ -18,14 +18,13 @@ import httpx2
 import openai
 
 from dnnfix.endpoint import Endpoint
-from dnnfix.proposer.chat import MOST_ANSWERED
 from dnnfix.proposer.exchanges import CUT, Asked
 
-MOST_BYTES = 4 * 2**20
-"""Bytes that are read of one answer: a stream has some hundred for each token."""
+MOST_BYTES, BYTES = 4 * 2**20, 1_000
+"""Bytes that are read of one answer in any case, and for each token that it may have: a stream has some hundred."""
 
-MOST_CHARACTERS = 12 * MOST_ANSWERED
-"""Characters of an answer: a server that sends more does not keep to what it was asked."""
+CHARACTERS = 12
+"""Characters for each token: a server that sends more does not keep to what it was asked."""
 
 TRIES = 3
 """Times that a busy server is asked."""
@@ -124,9 +123,9 @@ def _answered(client: openai.OpenAI, endpoint: Endpoint, asked: Asked, deadline:
 
 def _streamed(client: openai.OpenAI, asked: Asked, deadline: float, newer: bool) -> Received:
     settings: dict[str, Any] = (
-        {"max_completion_tokens": MOST_ANSWERED}
+        {"max_completion_tokens": asked.max_tokens}
         if newer
-        else {"max_tokens": MOST_ANSWERED, "temperature": asked.temperature, "seed": asked.number}
+        else {"max_tokens": asked.max_tokens, "temperature": asked.temperature, "seed": asked.number}
     )
     stream = client.chat.completions.create(
         model=asked.model,
@@ -145,8 +144,8 @@ def _streamed(client: openai.OpenAI, asked: Asked, deadline: float, newer: bool)
             for choice in chunk.choices[:1]:
                 text += choice.delta.content or ""
                 ended = choice.finish_reason or ended
-            if len(text) > MOST_CHARACTERS:
-                return Received(text[:MOST_CHARACTERS], told, CUT)
+            if len(text) > CHARACTERS * asked.max_tokens:
+                return Received(text[: CHARACTERS * asked.max_tokens], told, CUT)
     if not began:
         raise NoAnswer("what came is no answer of the chat-completions protocol")
     if not ended:
@@ -172,7 +171,7 @@ def _client(endpoint: Endpoint, key: str, deadline: float) -> openai.OpenAI:
             raise _Unwanted("compressed, which was not asked for")
         stream = response.stream
         if isinstance(stream, httpx2.SyncByteStream):
-            response.stream = _Limited(stream, deadline)
+            response.stream = _Limited(stream, deadline, max(MOST_BYTES, BYTES * endpoint.max_tokens))
 
     hooks: dict[str, list[Any]] = {"request": [silent], "response": [limited]}
     web = httpx2.Client(follow_redirects=False, trust_env=not endpoint.is_here, event_hooks=hooks)
@@ -192,14 +191,14 @@ class _Unwanted(httpx2.TransportError):
 class _Limited(httpx2.SyncByteStream):
     """A body that ends with an error where it is too large, or comes too slowly."""
 
-    def __init__(self, stream: httpx2.SyncByteStream, deadline: float) -> None:
-        self._stream, self._deadline = stream, deadline
+    def __init__(self, stream: httpx2.SyncByteStream, deadline: float, most: int) -> None:
+        self._stream, self._deadline, self._most = stream, deadline, most
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
         for part in self._stream:
             size += len(part)
-            if size > MOST_BYTES:
+            if size > self._most:
                 raise _Unwanted("too large")
             if time.monotonic() > self._deadline:
                 raise _Unwanted("too slow")

@@ -59,6 +59,11 @@ def test_small_slips_of_form_do_not_count(text: str) -> None:
     assert edits_of(text) == edits_of(REPAIR)
 
 
+@pytest.mark.parametrize("thought", ["<think>\nIt may be\n<<<<<<< SEARCH\n</think>\n\n", "The tag was in the prompt.</think>"])
+def test_what_a_model_thinks_aloud_is_no_part_of_its_answer(thought: str) -> None:
+    assert edits_of(thought + REPAIR) == edits_of(REPAIR)
+
+
 def test_numbers_of_long_programs_are_taken_off() -> None:
     lines = "\n".join(f"a{n} = {n}" for n in range(12_000))
     (edit,) = edits_of(answer("11501| a11500 = 11500", "a11500 = 0"), (shown(lines),))

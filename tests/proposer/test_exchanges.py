@@ -34,6 +34,7 @@ OTHERS = [
     replace(ASKED, text="text."),
     replace(ASKED, model="model2"),
     replace(ASKED, temperature=0.70001),
+    replace(ASKED, max_tokens=8_000),
     replace(ASKED, number=1),
     replace(ASKED, task="taskt", text="ext"),
 ]
@@ -62,14 +63,14 @@ def test_people_can_read_it_and_it_has_nothing_else(tmp_path: Path) -> None:
     Exchanges(tmp_path).keep(ASKED, ANSWERED)
     document = json.loads(next(tmp_path.iterdir()).read_text())
     assert set(document) == {"format", "asked", "answer"}
-    assert set(document["asked"]) == {"task", "text", "model", "temperature", "number"}
+    assert set(document["asked"]) == {"task", "text", "model", "temperature", "number", "max_tokens"}
     assert set(document["answer"]) == {"answer", "asked_tokens", "answered_tokens", "cost", "cached", "remark"}
 
 
 def changed(**values: object) -> str:
     document = {
         "format": 1,
-        "asked": {"task": "task", "text": "text", "model": "model", "temperature": 0.7, "number": 0},
+        "asked": {"task": "task", "text": "text", "model": "model", "temperature": 0.7, "number": 0, "max_tokens": 1500},
         "answer": {"answer": "x", "asked_tokens": 1, "answered_tokens": 1, "cost": 0.0, "cached": False, "remark": ""},
     }
     for name, value in values.items():

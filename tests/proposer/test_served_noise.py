@@ -15,7 +15,6 @@ import pytest
 from dnnfix.cli.main import run
 from dnnfix.config import Settings
 from dnnfix.endpoint import Endpoint
-from dnnfix.proposer.chat import MOST_ANSWERED
 from dnnfix.proposer.exchanges import Asked
 from tests.cli.programs import FAULTY
 from tests.proposer.noise import put_to_the_engine
@@ -77,7 +76,7 @@ def test_an_answer_that_does_not_end_is_cut_by_the_server(served: Served) -> Non
     from dnnfix.proposer.wire import ask
 
     received = ask(Endpoint(served.endpoint, "endless"), "", Asked("Sing.", "La?", "endless", 1.0))
-    assert received.told is not None and received.told[1] == MOST_ANSWERED
+    assert received.told is not None and received.told[1] == Endpoint().max_tokens
 
 
 @pytest.mark.slow
