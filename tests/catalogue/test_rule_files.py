@@ -360,6 +360,8 @@ def test_a_rule_is_asked_where_a_word_of_its_pattern_is(tmp_path: Path) -> None:
         "long_name",
     )
     assert template_of(written(tmp_path, "[find]\npattern = '$F($X)'\n")).triggers == ()
+    tied = "f.log(f.sum(f.exp($X))) + f.max($X)"  # the first of these, whatever order a set has today
+    assert template_of(written(tmp_path, f"[find]\npattern = '{tied}'\n")).triggers == ("exp",)
 
 
 def test_rules_of_the_catalogue_are_files_too() -> None:

@@ -135,8 +135,8 @@ class Rule:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """For each pattern a word that a program needs to have, where it has one: the longest of those that stand outside of holes."""
-        found = [max(_words(pattern), key=len, default="") for case in self.cases for pattern in case.patterns]
+        """For each pattern a word that a program needs to have, where it has one: the first of the longest that stand outside of holes."""
+        found = [max(sorted(_words(pattern)), key=len, default="") for case in self.cases for pattern in case.patterns]
         return tuple(dict.fromkeys(found)) if all(found) else ()
 
 
