@@ -76,6 +76,9 @@ METHODS = words("""write writelines write_text write_bytes unlink rmdir mkdir to
     save_to_disk to_disk memmap""")
 """Attributes that nothing but these have."""
 
+OF_ANYTHING = METHODS | REACHING | (OUTSIDE - COMMON)
+"""Attributes that an edit may not bring in, whatever has them."""
+
 LEFT = words("os.path os.path.join os.path.basename os.path.dirname os.path.exists os.path.isfile os.path.isdir")
 """What of the modules does nothing."""
 
@@ -97,7 +100,7 @@ def reaches_out(before: Source, after: Source) -> str:
 
 
 class _Reach:
-    """What of a program reaches out of it, beside what it imports already."""
+    """What reaches out of an edited program; other libraries than those of `PURE` may be used where the program imports them already."""
 
     def __init__(self, before: Source) -> None:
         named = [name for file in before.files.values() for name in _imported(file)]
@@ -106,6 +109,7 @@ class _Reach:
         }
 
     def of(self, program: Source) -> Iterator[str]:
+        """What of a program, or of what an edit made of it, reaches out, as often as it does."""
         for file in program.files.values():
             inner = {id(node.value) for node in file.nodes(ast.Attribute)}
             for node in ast.walk(file.tree):
@@ -113,9 +117,7 @@ class _Reach:
                 match node:
                     case ast.Import() | ast.ImportFrom():
                         yield from (name for name in _imported_by(node) if not self._may_be_imported(program, name))
-                    case ast.Attribute(attr=name) if name in METHODS | REACHING | (OUTSIDE - COMMON) or _is_special(
-                        name
-                    ):
+                    case ast.Attribute(attr=name) if name in OF_ANYTHING or _is_special(name):
                         if file.written(node) not in LEFT:
                             yield f".{name}"
                     case ast.Name(id=name) if _is_special(name):
@@ -126,6 +128,7 @@ class _Reach:
                             yield name
 
     def _may_be_imported(self, program: Source, name: str) -> bool:
+        """Whether an edit may import a name, as an import has it."""
         return (
             _module(name)
             or name in self._known
