@@ -79,12 +79,14 @@ def main() -> None:
     numbers.row("share of reports whose first file is wrong", 1 - total.first, 1 - FIRST)
     numbers.row("mean average precision that BM25 gains", base.precision - total.precision, -GAIN)
     numbers.row("share of first files that BM25 gains", base.first - total.first, -GAIN)
-    lost = {
-        repository: mean(dict(by_project(files, beside))[repository]).precision - mean(own).precision
-        for repository, own in by_project(files, ours)
-    }
-    worst = max(lost, key=lambda each: lost[each])
-    numbers.row("mean average precision lost on the worst project", lost[worst], LOSS, worst)
+    others = dict(by_project(files, beside))
+    for words, name in (("mean average precision", "precision"), ("share of first files", "first")):
+        lost = {
+            repository: getattr(mean(others[repository]), name) - getattr(mean(own), name)
+            for repository, own in by_project(files, ours)
+        }
+        worst = max(lost, key=lambda each: lost[each])
+        numbers.row(f"{words} lost on the worst project", lost[worst], LOSS, worst)
     changed = [table for table in with_files(definitions, scores) if table.changed]
     qualities = _ours(changed, range(len(kinds_of_definitions)), kinds_of_definitions)
     numbers.row(
