@@ -65,7 +65,10 @@ def test_the_analysis_gets_the_key_of_the_model_and_no_other(tmp_path: Path, mon
     monkeypatch.setenv("MODEL_API_KEY", "one")
     monkeypatch.setenv("GITHUB_TOKEN", "two")
     here = 'endpoint = "http://127.0.0.1:1/v1"\nmodel = "small"\nkey-env = "MODEL_API_KEY"'
-    flags = Analysing(proposer="model", model_config=model_file(tmp_path, here)).flags()
+    asked = model_file(tmp_path, here)
+    with pytest.raises(ConfigError, match="MODEL_API_KEY"):
+        Analysing(proposer="model", model_config=asked).flags()
+    flags = Analysing(proposer="model", model_config=asked, allow_host="127.0.0.1").flags()
     assert flags.keys == ("MODEL_API_KEY",) and Flags().keys == ()
     assert without_secrets(flags.keys)["MODEL_API_KEY"] == "one" and "GITHUB_TOKEN" not in without_secrets(flags.keys)
     assert "MODEL_API_KEY" in secrets() and "MODEL_API_KEY" not in without_secrets()
