@@ -59,7 +59,9 @@ def test_small_slips_of_form_do_not_count(text: str) -> None:
     assert edits_of(text) == edits_of(REPAIR)
 
 
-@pytest.mark.parametrize("thought", ["<think>\nIt may be\n<<<<<<< SEARCH\n</think>\n\n", "The tag was in the prompt.</think>"])
+@pytest.mark.parametrize(
+    "thought", ["<think>\nIt may be\n<<<<<<< SEARCH\n</think>\n\n", "The tag was in the prompt.</think>"]
+)
 def test_what_a_model_thinks_aloud_is_no_part_of_its_answer(thought: str) -> None:
     assert edits_of(thought + REPAIR) == edits_of(REPAIR)
 

@@ -70,7 +70,14 @@ def test_people_can_read_it_and_it_has_nothing_else(tmp_path: Path) -> None:
 def changed(**values: object) -> str:
     document = {
         "format": 1,
-        "asked": {"task": "task", "text": "text", "model": "model", "temperature": 0.7, "number": 0, "max_tokens": 1500},
+        "asked": {
+            "task": "task",
+            "text": "text",
+            "model": "model",
+            "temperature": 0.7,
+            "number": 0,
+            "max_tokens": 1500,
+        },
         "answer": {"answer": "x", "asked_tokens": 1, "answered_tokens": 1, "cost": 0.0, "cached": False, "remark": ""},
     }
     for name, value in values.items():
