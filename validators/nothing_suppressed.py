@@ -31,30 +31,11 @@ FAMILIES = {"fit_generator": "fit", "minimize": "step"}
 LOOKUPS = frozenset({"AttributeError", "IndexError", "KeyError"})
 DATA = "data that is made up"
 SOUGHT = DEFAULT, CONDITION = "a default for what is not found", "a condition around what is not found"
-MAKERS = frozenset(
-    [
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "rand",
-        "randn",
-        "randint",
-        "rand_like",
-        "randn_like",
-        "normal",
-        "uniform",
-        "random",
-        "random_normal",
-        "random_uniform",
-        "random_sample",
-        "truncated_normal",
-    ]
-)
+_MAKERS = """
+    zeros ones empty full zeros_like ones_like empty_like full_like rand randn randint rand_like randn_like normal uniform random
+    random_normal random_uniform random_sample truncated_normal
+    """
+MAKERS = frozenset(_MAKERS.split())
 """Functions that make tensors of nothing but a shape."""
 DEFAULTING = frozenset({"get", "setdefault", "pop", "getattr", "defaultdict"})
 

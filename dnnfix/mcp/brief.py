@@ -95,8 +95,9 @@ class Room:
 def repaired(report: FileReport, seen: View, room: Room) -> Repaired:
     """What came of one program."""
     order = sorted(report.findings, key=lambda result: result.outcome not in _FIRST)
-    offered = [patch for patch in _offered(report) if not _leads_out(patch)]
-    if len(offered) < len([*_offered(report)]):
+    every = list(_offered(report))
+    offered = [patch for patch in every if not _leads_out(patch)]
+    if len(offered) < len(every):
         room.leave_out(f"patches of modules of {report.path} that lie outside of the folder")
     shown = offered[: CHOICES if offered and offered[0].verdict is PatchVerdict.CHOICE else 1]
     if len(offered) > len(shown):

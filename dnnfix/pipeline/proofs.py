@@ -62,7 +62,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     from dnnfix.validate.ladder import BLOCKING, climb
 
     written = certificates.read(Path(path))
-    changes = {name: hunks.replacements(section) for name, section in hunks.sections(written.diff).items()}
+    changes = _changes(written)
     folder = Path(written.path).resolve().parent
 
     def both(file: Path, shown: str, in_diff: str, digest: str) -> tuple[Source, Source]:
@@ -115,12 +115,18 @@ def is_certified(written: Certificate, file: Path) -> bool:
     """Whether a file is the program of a certificate, as it was or with the patch applied."""
     from dnnfix.emit import hunks
 
-    own = hunks.replacements(hunks.sections(written.diff).get(hunks.own_section(written.path), ""))
     try:
-        _certified_bytes("", file, written.program_hash, own)
+        _certified_bytes("", file, written.program_hash, _changes(written).get(hunks.own_section(written.path), ()))
     except CertificateError:
         return False
     return True
+
+
+def _changes(written: Certificate) -> dict[str, tuple[Replacement, ...]]:
+    """What the patch of a certificate changes, by file."""
+    from dnnfix.emit import hunks
+
+    return {name: hunks.replacements(section) for name, section in hunks.sections(written.diff).items()}
 
 
 def _certified_bytes(path: str, file: Path, digest: str, changes: Sequence[Replacement]) -> bytes:

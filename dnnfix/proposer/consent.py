@@ -1,4 +1,4 @@
-"""Whether a host may be told of a program: one that is not this machine is asked about once, on the terminal or by a flag.
+"""Whether a host may be told of a program: one that is not this machine, or is sent a key, is asked about once, on the terminal or by a flag.
 
 A repository's settings may name an endpoint, a variable with a key and a folder for caches, so that none of these is its choice:
 what was allowed is kept in the user's own cache folder, for a host and a variable.

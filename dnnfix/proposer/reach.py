@@ -39,6 +39,9 @@ PURE = words("""math cmath itertools functools collections random copy statistic
     tensorflow.feature_column tensorflow.summary tensorflow.compat tensorflow.contrib tensorflow.contrib.rnn tensorflow.contrib.layers tensorflow.contrib.legacy_seq2seq tensorflow.contrib.losses theano theano.tensor""")
 """Modules of which an edit may use what does not reach out, by the names that their documentation has."""
 
+GREAT = frozenset(name.partition(".")[0] for name in PURE)
+"""The libraries that they are of."""
+
 KERAS = words("""layers models losses metrics optimizers optimizers.schedules activations initializers regularizers constraints ops backend utils
     random callbacks preprocessing preprocessing.image preprocessing.sequence preprocessing.text applications""")
 """Such modules of Keras, under whatever name it is imported."""
@@ -69,12 +72,11 @@ MEANT = words("""print open len range super isinstance enumerate zip abs round f
     RuntimeError TypeError IndexError AttributeError""")
 """Builtins that mean the same throughout a program; others, such as `input` and `id`, are names of variables as well."""
 
-METHODS = words("""write writelines write_text write_bytes unlink rmdir mkdir touch rename system popen spawn fork kill save savez
-    savez_compressed savetxt dump dumps tofile to_csv to_pickle to_json to_parquet to_sql to_hdf to_feather to_excel to_html to_latex
-    to_stata to_gbq to_clipboard to_orc to_xml fromfile from_file read_pickle load_state_dict_from_url load_library urlopen urlretrieve
-    get_file extractall set_trace register_forward_hook savefig imsave save_weights save_pretrained from_pretrained push_to_hub export
-    save_to_disk to_disk memmap""")
-"""Attributes that nothing but these have."""
+METHODS = words("""write writelines write_text write_bytes unlink rmdir mkdir touch rename system popen fork kill savez
+    savez_compressed dump dumps tofile to_csv to_pickle to_json to_parquet to_sql to_hdf to_feather to_excel to_html
+    to_latex to_stata to_gbq to_clipboard to_orc to_xml fromfile read_pickle load_state_dict_from_url urlopen urlretrieve
+    get_file extractall set_trace register_forward_hook save_weights export save_to_disk to_disk""")
+"""Further attributes that nothing but these have."""
 
 OF_ANYTHING = METHODS | REACHING | (OUTSIDE - COMMON)
 """Attributes that an edit may not bring in, whatever has them."""
@@ -149,7 +151,7 @@ class _Reach:
             return first not in sys.stdlib_module_names and first not in self._known and first not in PURE
         if _of_pure(name):
             return True
-        return first in self._known and first not in {pure.partition(".")[0] for pure in PURE}
+        return first in self._known and first not in GREAT
 
 
 def _reaches(part: str) -> bool:

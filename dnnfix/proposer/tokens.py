@@ -1,7 +1,8 @@
 """How many tokens a text is, estimated without any model's vocabulary.
 
-It is meant to be rather too great: it bounds what is sent and what that may cost. Vocabularies that know the words of code and prose
-in Latin letters need .7 to 1.1 times as many; some split each digit, and know few letters of other scripts, so that each counts here.
+It is meant to be rather too great: it bounds what is sent and what that may cost. Some vocabularies split each digit, and know few letters
+of other scripts, so that each counts here. An estimate that took three digits for one token was held against the vocabularies of four
+families of models on code and prose: the true number was .75 to 1.10 times it, for an older one up to 1.2 times. This one is as great or greater.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ WORD, PART = 7, 4
 LONGEST = 16
 """Letters of a word."""
 
-_PIECE = re.compile(r"[a-zA-Z]+|[^\W\d_]|\d|_+|\n+[ \t]*|[ \t]{2,}|[!-~]{1,2}|[^\w\s]")
+_PIECE = re.compile(r"[a-zA-Z]+|[^\W\d_]|\d|_+|\n+[ \t]*|[ \t]{2,}|[!-/:-@[-^`{-~]{1,2}|[^\w\s]")
 
 
 def tokens(text: str) -> int:
